@@ -1,0 +1,38 @@
+// Spans of numbers of either width. Parameters in half precision live here as fp32, those in double
+// as fp64; nothing else enters the core.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <variant>
+
+namespace hybridsync {
+
+enum class Real : uint8_t { f32 = 0, f64 = 1 };
+
+inline constexpr size_t size_of(Real type) { return type == Real::f32 ? 4 : 8; }
+
+using Values = std::variant<std::span<float>, std::span<double>>;
+using ConstValues = std::variant<std::span<const float>, std::span<const double>>;
+
+inline Real type_of(const Values& v) { return static_cast<Real>(v.index()); }
+inline size_t count_of(const Values& v) {
+  return std::visit([](auto s) { return s.size(); }, v);
+}
+
+// Memory of `count` numbers as Values; `data` must be aligned for `type`.
+inline Values values_at(std::byte* data, Real type, size_t count) {
+  if (type == Real::f32) return std::span<float>(reinterpret_cast<float*>(data), count);
+  return std::span<double>(reinterpret_cast<double*>(data), count);
+}
+
+inline Values subspan(const Values& v, size_t offset, size_t count) {
+  return std::visit([&](auto s) -> Values { return s.subspan(offset, count); }, v);
+}
+
+inline std::span<std::byte> bytes_of(const Values& v) {
+  return std::visit([](auto s) { return std::as_writable_bytes(s); }, v);
+}
+
+}  // namespace hybridsync

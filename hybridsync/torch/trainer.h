@@ -1,0 +1,87 @@
+// Hybrid synchronisation for a LibTorch training loop, in three lines:
+//
+//   hybridsync::Trainer sync(*model, optimizer, hybridsync::load("hybrid.toml"));
+//   for (auto& batch : *loader) {
+//     sync.backward(loss(model->forward(batch.data), batch.target), batch.data.size(0));
+//     sync.step();                        // does nothing until the window is full
+//   }
+//   sync.finish();
+//
+// One Trainer per process (rank); with no launcher and no tiers it is plain training with accumulation.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "hybridsync/config/config.h"
+#include "hybridsync/config/environment.h"
+#include "hybridsync/config/error.h"
+#include "hybridsync/config/load.h"
+#include "hybridsync/observe/step_record.h"
+
+namespace hybridsync {
+
+class Trainer {
+ public:
+  // Compares the model with those of the other ranks (names, shapes, types, order) and throws ConfigError
+  // with the first difference; then gives all ranks the weights and buffers of rank 0. The optimizer's
+  // learning rates at this moment are the base that scaling and schedule start from; between steps the
+  // optimizer always shows the base, so a scheduler of your own composes with it.
+  // Model and optimizer must outlive the Trainer. Optimizer state must still be empty or equal on all ranks.
+  Trainer(torch::nn::Module& model, torch::optim::Optimizer& optimizer, Config config,
+          Environment environment = from_environment());
+  ~Trainer();
+
+  // One micro-step: backward of a mean loss over `samples` samples (or tokens). Replaces loss.backward().
+  // Weighs it against the window's other micro-batches; in the last one gradients leave as they become ready.
+  void backward(const torch::Tensor& loss, double samples);
+  // A micro-step without a batch on this rank: weight zero.
+  void empty();
+
+  // At the window's end: reduce, clip, optimizer step, rounds. The record of the step, or nothing while the
+  // window is not full. Throws RunEnded when the run cannot go on.
+  std::optional<StepRecord> step();
+
+  // Applies an incomplete window, with the weights that it really holds. Every rank of the node calls it at the
+  // end of each epoch; it returns when all have.
+  void end_epoch();
+  // Applies an incomplete window and joins the last round; returns when every rank of the run has finished.
+  // Afterwards all ranks hold the same parameters and running statistics.
+  void finish();
+
+  // Called with the record of every step, also those that end_epoch() and finish() take.
+  void on_step(std::function<void(const StepRecord&)> f);
+  // Called with a sentence while something waits long: "waiting 4 s for node 1, fragment 5, version 17".
+  void on_wait(std::function<void(const std::string&)> f);
+  // Safe from a signal handler: makes every wait, and the next step(), throw Interrupted.
+  void interrupt();
+
+  const Config& config() const;
+  const Environment& environment() const;
+  int64_t steps() const;    // attempts
+  int64_t samples() const;  // of the whole run, as far as this node knows
+  // XXH3 of all parameters and buffers, in registration order: equal on ranks with equal bits.
+  uint64_t hash() const;
+
+  // Totals of this rank's node since construction (seconds: this rank's).
+  struct Totals {
+    int64_t reductions = 0;   // windows reduced in the node
+    int64_t rounds = 0;
+    int64_t bytes_sent_slow = 0;
+    int64_t bytes_received_slow = 0;
+    int64_t bytes_fast = 0;
+    int64_t skipped = 0;
+    int64_t interval = 1;     // K now
+  };
+  Totals totals() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hybridsync

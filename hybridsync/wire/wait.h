@@ -1,0 +1,40 @@
+// How every wait in hybridsync behaves: it has a limit or is visible, and it can be interrupted.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hybridsync {
+
+using Clock = std::chrono::steady_clock;
+
+// What a wait that takes long has to say: "waiting 4 s for rank 1: all_reduce".
+struct Waiting {
+  double seconds = 0;
+  std::vector<int> peers;  // those not yet there: ranks of a group, nodes of an exchange
+  std::string what;
+};
+
+// Shared by Group and the rounds. `show` is called from the waiting thread, first after `show_after`
+// and then about every `show_after`; it must not block. `interrupt` (may be null) is polled at least
+// every 100 ms.
+struct Patience {
+  std::optional<std::chrono::milliseconds> limit;  // none: for ever, visibly
+  std::chrono::milliseconds show_after{2000};
+  std::function<void(const Waiting&)> show;
+  const std::atomic<bool>* interrupt = nullptr;
+};
+
+// The end of something that waits. A dead or silent peer is an outcome, not an exception.
+struct [[nodiscard]] Outcome {
+  enum class Kind { done, peer_lost, timed_out, interrupted, mismatch } kind = Kind::done;
+  int peer = -1;    // the one to blame, -1 if none
+  std::string why;  // a sentence that names the peer and the phase; empty when done
+  bool ok() const { return kind == Kind::done; }
+};
+
+}  // namespace hybridsync
