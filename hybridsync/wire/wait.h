@@ -19,9 +19,9 @@ struct Waiting {
   std::string what;
 };
 
-// Shared by Group and the rounds. `show` is called from the waiting thread, first after `show_after`
-// and then about every `show_after`; it must not block. `interrupt` (may be null) is polled at least
-// every 100 ms.
+// Shared by Group and the rounds. `show` is called from the waiting thread, first after
+// `show_after` and then about every `show_after`; it must not block. `interrupt` (may be null) is
+// polled at least every 100 ms.
 struct Patience {
   std::optional<std::chrono::milliseconds> limit;  // none: for ever, visibly
   std::chrono::milliseconds show_after{2000};
@@ -36,5 +36,43 @@ struct [[nodiscard]] Outcome {
   std::string why;  // a sentence that names the peer and the phase; empty when done
   bool ok() const { return kind == Kind::done; }
 };
+
+// One wait in progress under a Patience, which must outlive it:
+//   Waiter waiter(patience);
+//   while (!there()) {
+//     if (waiter.check(describe) != Waiter::Verdict::go_on) ...   // end with an outcome that says
+//     why sleep_at_most(waiter.slice());
+//   }
+// Used by one thread.
+class Waiter {
+ public:
+  enum class Verdict { go_on, timed_out, interrupted };
+
+  explicit Waiter(const Patience& patience, Clock::time_point start = Clock::now());
+
+  // Shows what `describe` says when that is due (only then is it called; its seconds are filled in
+  // here), and tells whether the wait may go on.
+  Verdict check(const std::function<Waiting()>& describe);
+
+  // The longest sleep before the next check: at most 100 ms, and not past the limit or the next
+  // show.
+  std::chrono::milliseconds slice() const;
+
+  double seconds() const;  // since the start
+
+ private:
+  const Patience& patience_;
+  Clock::time_point start_;
+  Clock::time_point next_show_;
+};
+
+// "1 and 3", "2", "0, 1 and 2": for sentences that name peers.
+std::string list_of(const std::vector<int>& numbers);
+
+// "rank 2", "ranks 1 and 3".
+std::string counted(const std::string& noun, const std::vector<int>& numbers);
+
+// "0.5 s", "60 s".
+std::string in_seconds(std::chrono::milliseconds duration);
 
 }  // namespace hybridsync
