@@ -7,11 +7,9 @@
 #include <span>
 #include <variant>
 
+#include "hybridsync/config/real.h"
+
 namespace hybridsync {
-
-enum class Real : uint8_t { f32 = 0, f64 = 1 };
-
-inline constexpr size_t size_of(Real type) { return type == Real::f32 ? 4 : 8; }
 
 using Values = std::variant<std::span<float>, std::span<double>>;
 using ConstValues = std::variant<std::span<const float>, std::span<const double>>;
@@ -29,6 +27,15 @@ inline Values values_at(std::byte* data, Real type, size_t count) {
 
 inline Values subspan(const Values& v, size_t offset, size_t count) {
   return std::visit([&](auto s) -> Values { return s.subspan(offset, count); }, v);
+}
+
+inline ConstValues as_const(const Values& v) {
+  if (v.index() == 0) return std::span<const float>(std::get<0>(v));
+  return std::span<const double>(std::get<1>(v));
+}
+
+inline std::span<const std::byte> bytes_of(const ConstValues& v) {
+  return std::visit([](auto s) { return std::as_bytes(s); }, v);
 }
 
 inline std::span<std::byte> bytes_of(const Values& v) {

@@ -1,0 +1,42 @@
+// How the flat parameter vector is cut for the way between nodes, and who owns which part.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hybridsync/config/real.h"
+
+namespace hybridsync {
+
+// A range of the flat vector of one number type. Every element belongs to exactly one fragment.
+struct Fragment {
+  int id = 0;
+  Real type = Real::f32;
+  int64_t offset = 0;  // elements, in the flat vector of this type
+  int64_t count = 0;
+
+  int64_t bytes() const { return count * static_cast<int64_t>(size_of(type)); }
+  bool operator==(const Fragment&) const = default;
+};
+
+// The fragments of one model between `nodes` nodes of `lanes` ranks each.
+struct FragmentTable {
+  int nodes = 1;
+  int lanes = 1;
+  std::vector<Fragment> fragments;  // by id; never empty: fragment 0 carries what belongs to no number
+
+  // The local rank that is a node's endpoint for the fragment, so that all of a node's network cards carry
+  // traffic, and the node that owns it.
+  int lane(int fragment) const { return fragment % lanes; }
+  int owner(int fragment) const { return fragment / lanes % nodes; }
+
+  std::vector<int> of_lane(int lane) const;
+  int64_t largest_bytes() const;
+};
+
+// Cuts `count_f32` and `count_f64` elements into pieces of at most `fragment_bytes`, nearly equal within a
+// type, and as many as make owners and lanes share the work evenly where the vector is long enough for it.
+FragmentTable plan_fragments(int64_t count_f32, int64_t count_f64, int nodes, int lanes,
+                             int64_t fragment_bytes);
+
+}  // namespace hybridsync

@@ -1,0 +1,34 @@
+// When a fragment's next round is due and of which kind it is.
+#pragma once
+
+#include <cstdint>
+
+#include "hybridsync/config/config.h"
+
+namespace hybridsync {
+
+// A fragment's version: the number of rounds it has been through.
+using Version = int64_t;
+
+// What a round carries. gradient: every node's mean gradient of one step, and the inner optimizer applies
+// the mean. delta: anchor minus parameters, and the outer optimizer moves the anchor.
+enum class Mode : uint8_t { gradient = 0, delta = 1 };
+
+// The path of a run, the same on all nodes: `synchronous_rounds` rounds of one step each, then the strategy.
+struct Schedule {
+  Strategy strategy = Strategy::every_step;
+  int64_t synchronous_rounds = 0;
+  int64_t every = 1;
+  bool operator==(const Schedule&) const = default;
+
+  Mode mode(Version version) const {
+    return strategy == Strategy::every_step || version < synchronous_rounds ? Mode::gradient
+                                                                            : Mode::delta;
+  }
+  // Optimizer steps that belong to the round on top of this version.
+  int64_t interval(Version version) const { return mode(version) == Mode::gradient ? 1 : every; }
+};
+
+Schedule make_schedule(const Config& config);
+
+}  // namespace hybridsync
