@@ -1,5 +1,5 @@
-// Where the ranks of a run find each other before they can talk: one small server (in the launcher, or
-// in rank 0 under a foreign launcher), asked by every rank at its start and never again.
+// Where the ranks of a run find each other before they can talk: one small server (in the launcher,
+// or in rank 0 under a foreign launcher), asked by every rank at its start and never again.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace hybridsync {
 
-// Serves all_gathers among `world_size` ranks of run `run_id` on a loopback port of the system's choice,
-// from a thread of its own, until destroyed. A rank of another run, a second process with a rank that is
-// taken, and a rank out of range are refused with a sentence that reaches that rank.
+// Serves all_gathers among `world_size` ranks of run `run_id` on a loopback port of the system's
+// choice, from a thread of its own, until destroyed. A rank of another run, a second process with a
+// rank that is taken, and a rank out of range are refused with a sentence that reaches that rank.
 class RendezvousHost {
  public:
   RendezvousHost(int world_size, std::string run_id);
@@ -33,8 +33,8 @@ class Rendezvous {
              Patience patience);
   ~Rendezvous();
 
-  // Every rank's bytes in rank order; returns when all ranks called with this name. Throws RunEnded past
-  // the limit ("ranks 2 and 3 did not come to 'model' within 60 s"), ConfigError when refused.
+  // Every rank's bytes in rank order; returns when all ranks called with this name. Throws RunEnded
+  // past the limit ("ranks 2 and 3 did not come to 'model' within 60 s"), ConfigError when refused.
   std::vector<Bytes> all_gather(const std::string& name, Bytes mine);
 
  private:
