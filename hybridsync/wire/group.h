@@ -23,8 +23,8 @@ class Group {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // values := sum over ranks, in place, same length and type on every rank. Nothing is copied when the
-  // span lies in this rank's slot of the node's memory, at the same place on every rank.
+  // values := sum over ranks, in place, same length and type on every rank. Nothing is copied when
+  // the span lies in this rank's slot of the node's memory, at the same place on every rank.
   virtual Outcome all_reduce(Values values) = 0;
   // all := every rank's `mine` in rank order; all.size() == size() * mine.size().
   virtual Outcome all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
@@ -32,7 +32,8 @@ class Group {
   virtual Outcome broadcast(std::span<std::byte> bytes, int root) = 0;
   virtual Outcome barrier() = 0;
 
-  // Bytes this rank contributed to collectives so far (payload, not copies), and how many collectives.
+  // Bytes this rank contributed to collectives so far (payload, not copies), and how many
+  // collectives.
   struct Counters {
     int64_t bytes = 0;
     int64_t collectives = 0;
@@ -41,8 +42,8 @@ class Group {
   virtual Counters counters() const = 0;
 };
 
-// Over the node's shared memory, which must outlive the group. Waits follow `patience`; its limit must
-// be set. `name` appears in messages.
+// Over the node's shared memory, which must outlive the group. Waits follow `patience`; its limit
+// must be set. Collective, as it allocates in `memory`.
 std::unique_ptr<Group> make_shm_group(NodeMemory& memory, Patience patience);
 
 }  // namespace hybridsync
