@@ -1,8 +1,8 @@
 // The configuration of a run: structs with defaults and the reasons for them.
 //
-// A Config comes from a TOML file through load() (config/load.h) or is filled in by hand; either way
-// validate() must accept it before use. Durations are in seconds, rates in bits per second, sizes
-// in bytes unless a name says otherwise. All types here are plain values.
+// A Config comes from a TOML file through load() (config/load.h) or is filled in by hand; either
+// way validate() must accept it before use. Durations are in seconds, rates in bits per second,
+// sizes in bytes unless a name says otherwise. All types here are plain values.
 #pragma once
 
 #include <cstdint>
@@ -35,44 +35,54 @@ struct TrainConfig {
   std::string data = "fashion-mnist";  // or a folder of IDX files, or a text file
   std::string optimizer = "sgd";       // sgd, adam, adamw
   double lr = 0.05;
-  double momentum = 0.9;      // sgd only
+  double momentum = 0.9;  // sgd only
   double weight_decay = 0.0;
-  int64_t micro_batch = 32;   // samples per rank and micro-step
-  int64_t steps = 1000;       // optimizer steps
-  int64_t evaluate_every = 0; // steps between evaluations; 0: only at the end
+  int64_t micro_batch = 32;    // samples per rank and micro-step
+  int64_t steps = 1000;        // optimizer steps
+  int64_t evaluate_every = 0;  // steps between evaluations; 0: only at the end
   uint64_t seed = 1;
-  double clip = 0.0;          // largest gradient norm; 0: off
-  int ranks = 0;              // ranks in all; 0: the product of the tiers' sizes
-  int threads = 1;            // torch threads per rank: ranks share the cores
+  double clip = 0.0;            // largest gradient norm; 0: off
+  int ranks = 0;                // ranks in all; 0: the product of the tiers' sizes
+  int threads = 1;              // torch threads per rank: ranks share the cores
   std::string device = "auto";  // auto, cpu, cuda, cuda:N
+
+  bool operator==(const TrainConfig&) const = default;
 };
 
 // [accumulate]
 struct AccumulateConfig {
   int64_t steps = 1;  // micro-steps per optimizer step
   Weighting weighting = Weighting::samples;
+
+  bool operator==(const AccumulateConfig&) const = default;
 };
 
 // [batch_norm]
 struct BatchNormConfig {
   RunningStats running_stats = RunningStats::per_window;
   StatsAtSync at_sync = StatsAtSync::merge;
+
+  bool operator==(const BatchNormConfig&) const = default;
 };
 
 // [learning_rate]
 struct LearningRateConfig {
   LrScaling scaling = LrScaling::sqrt;
-  double reference_batch = 0;  // the batch that lr was tuned for; 0: this run's own, so nothing is scaled
+  double reference_batch = 0;  // the batch that lr was tuned for; 0: this run's own
   LrSchedule schedule = LrSchedule::constant;
-  int64_t warmup = 0;          // steps from 0 to the full value, linearly
-  int64_t decay_every = 0;     // step schedule: steps between decays
-  double decay_factor = 0.1;   // step schedule: factor at each decay
-  double final_factor = 0.0;   // cosine: value at the last step, as a fraction of the base
+  int64_t warmup = 0;         // steps from 0 to the full value, linearly
+  int64_t decay_every = 0;    // step schedule: steps between decays
+  double decay_factor = 0.1;  // step schedule: factor at each decay
+  double final_factor = 0.0;  // cosine: value at the last step, as a fraction of the base
+
+  bool operator==(const LearningRateConfig&) const = default;
 };
 
 // [start]
 struct StartConfig {
   int64_t every_step = 0;  // pure synchronous steps before the tiers' own strategies take over
+
+  bool operator==(const StartConfig&) const = default;
 };
 
 // Outer optimizer of a delta strategy: {1, 0, false} is plain averaging.
@@ -80,6 +90,8 @@ struct OuterConfig {
   double lr = 1.0;
   double momentum = 0.0;
   bool nesterov = false;
+
+  bool operator==(const OuterConfig&) const = default;
 };
 
 // A link slower than the one there is. rate 0: off. Both directions have `rate`; a round trip takes
@@ -88,28 +100,34 @@ struct EmulateConfig {
   double rate = 0.0;  // bits per second that a unit can send, and as many that it can receive
   double rtt = 0.0;   // seconds
   bool on() const { return rate > 0 || rtt > 0; }
+
+  bool operator==(const EmulateConfig&) const = default;
 };
 
 // [[tier]], innermost first: ranks -> node -> site. The innermost joins ranks that share memory.
 struct TierConfig {
   std::string name = "node";
-  int size = 1;                               // units that it joins; 0 ("auto"): what `ranks` leaves
+  int size = 1;  // units that it joins; 0 ("auto"): what `ranks` leaves
   Strategy strategy = Strategy::every_step;
-  std::string group = "auto";                 // innermost tier: shm
-  Overlap overlap = Overlap::backward;        // innermost tier
-  int64_t bucket_bytes = 4 << 20;             // innermost tier: gradients that travel together
-  double timeout = 600;                       // seconds that a rank waits for a silent one in its node
-  int64_t every = 4;                          // K, optimizer steps between rounds (periodic)
-  std::string codec = "fp32";                 // what travels between nodes
+  std::string group = "auto";           // innermost tier: shm
+  Overlap overlap = Overlap::backward;  // innermost tier
+  int64_t bucket_bytes = 4 << 20;       // innermost tier: gradients that travel together
+  double timeout = 600;                 // seconds that a rank waits for a silent one in its node
+  int64_t every = 4;                    // K, optimizer steps between rounds (periodic)
+  std::string codec = "fp32";           // what travels between nodes
   OuterConfig outer;
   EmulateConfig emulate;
-  int64_t fragment_bytes = 4 << 20;           // outer tier: parameters that travel together, at most
+  int64_t fragment_bytes = 4 << 20;  // outer tier: parameters that travel together, at most
+
+  bool operator==(const TierConfig&) const = default;
 };
 
 // [record]
 struct RecordConfig {
   std::string folder = "runs";
-  std::string name;        // the run's folder inside; empty: made from the configuration's name and the time
+  std::string name;  // folder inside; empty: made from the configuration's name and the time
+
+  bool operator==(const RecordConfig&) const = default;
 };
 
 struct Config {
@@ -133,6 +151,8 @@ struct Config {
   // The tier that joins nodes: the configured one, or the identity (every_step of one node).
   TierConfig outer_tier() const;
   TierConfig node_tier() const;
+
+  bool operator==(const Config&) const = default;
 };
 
 // Thrown for every mistake of the user's in configuration or usage; what() names file, line, key,

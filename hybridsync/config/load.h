@@ -10,8 +10,8 @@
 
 namespace hybridsync {
 
-// Reads and validates a file. `sets` are "key=value" overrides in the form of --set, applied in order
-// after the file: "train.lr=0.1", "tier.1.every=8", "tier.site.every=8" (by the tier's name).
+// Reads and validates a file. `sets` are "key=value" overrides in the form of --set, applied in
+// order after the file: "train.lr=0.1", "tier.1.every=8", "tier.site.every=8" (by the tier's name).
 // Throws ConfigError.
 Config load(const std::string& path, const std::vector<std::string>& sets = {});
 

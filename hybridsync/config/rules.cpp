@@ -1,0 +1,182 @@
+#include "hybridsync/config/rules.h"
+
+#include <algorithm>
+
+namespace hybridsync {
+namespace {
+
+using Found = std::optional<Mistake>;
+
+Found mistake(const std::string& name, size_t tier, const Complaint& complaint) {
+  return Mistake{{name, tier}, complaint};
+}
+
+// A key on the wrong tier shows by its value: it would be ignored there.
+bool left_alone(const Key& key, Config& config, size_t tier) {
+  static Config standard = [] {
+    Config config;
+    config.tiers.resize(1);
+    return config;
+  }();
+  return key.print(config, tier) == key.print(standard, 0);
+}
+
+Found check_key(const Key& key, Config& config, size_t tier) {
+  if (key.scope != Scope::run && !applies(key.scope, tier)) {
+    if (left_alone(key, config, tier)) return std::nullopt;
+    return mistake(key.name, tier, misplaced(key));
+  }
+  const Complaint complaint = key.check(config, tier);
+  if (complaint.empty()) return std::nullopt;
+  return mistake(key.name, tier, complaint);
+}
+
+Found check_keys(Config& config) {
+  for (const auto& section : sections()) {
+    const size_t times = section.scope == Scope::run ? 1 : config.tiers.size();
+    for (size_t tier = 0; tier < times; ++tier) {
+      for (const auto& key : section.keys) {
+        if (auto found = check_key(key, config, tier)) return found;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+Found check_learning_rate(Config& config) {
+  const auto& rate = config.learning_rate;
+  if (rate.warmup > config.train.steps) {
+    return mistake("learning_rate.warmup", 0,
+                   "is more than the " + std::to_string(config.train.steps) +
+                       " steps of the run (train.steps)");
+  }
+  if (rate.schedule == LrSchedule::step && rate.decay_every == 0) {
+    return mistake("learning_rate.schedule", 0,
+                   "needs learning_rate.decay_every, the steps between decays");
+  }
+  return std::nullopt;
+}
+
+Found check_tier(const TierConfig& tier, size_t i) {
+  if (i == 0 && tier.strategy != Strategy::every_step) {
+    return mistake(
+        "tier.strategy", i,
+        "the innermost tier joins the ranks of a node in every step; set \"every_step\", or put "
+        "a [[tier]] of size 1 before this one");
+  }
+  if (tier.outer.nesterov && tier.outer.momentum == 0) {
+    return mistake("tier.outer.nesterov", i, "needs tier.outer.momentum of more than 0");
+  }
+  return std::nullopt;
+}
+
+Found check_tiers(Config& config) {
+  for (size_t i = 0; i < config.tiers.size(); ++i) {
+    if (auto found = check_tier(config.tiers[i], i)) return found;
+    for (size_t j = 0; j < i; ++j) {
+      if (config.tiers[i].name != config.tiers[j].name) continue;
+      return mistake("tier.name", i,
+                     "tier[" + std::to_string(j) + "] has this name; names are unique");
+    }
+  }
+  return std::nullopt;
+}
+
+std::string product_text(const Config& config, size_t count) {
+  std::string text;
+  int64_t product = 1;
+  for (size_t i = 0; i < count; ++i) {
+    text += (i ? " x " : "") + std::to_string(config.tiers[i].size);
+    product *= config.tiers[i].size;
+  }
+  return count > 1 ? text + " = " + std::to_string(product) : text;
+}
+
+// Sizes that are given must divide the ranks that are given.
+Found check_division(const Config& config) {
+  int64_t product = 1;
+  for (size_t i = 0; i < config.tiers.size(); ++i) {
+    if (config.tiers[i].size == 0) continue;
+    product *= config.tiers[i].size;
+    if (config.train.ranks % product == 0) continue;
+    const bool alone = product == config.tiers[i].size;
+    return mistake("tier.size", i,
+                   std::to_string(config.train.ranks) +
+                       " ranks (train.ranks) cannot be divided by " +
+                       (alone ? "it" : product_text(config, i + 1)) + "; change one of them");
+  }
+  return std::nullopt;
+}
+
+Found fill_sizes(Config& config) {
+  TierConfig* open = nullptr;
+  int64_t product = 1;
+  for (size_t i = 0; i < config.tiers.size(); ++i) {
+    TierConfig& tier = config.tiers[i];
+    if (tier.size > 0) {
+      product *= tier.size;
+      continue;
+    }
+    if (open) return mistake("tier.size", i, "only one tier's size can be \"auto\"");
+    if (config.train.ranks == 0) {
+      return mistake("tier.size", i, "needs train.ranks, the ranks in all; or give the size");
+    }
+    open = &tier;
+  }
+  if (open) open->size = static_cast<int>(config.train.ranks / product);
+  return std::nullopt;
+}
+
+Found check_ranks(Config& config) {
+  const int ranks = config.train.ranks;
+  if (config.tiers.empty()) {
+    if (ranks <= 1) return std::nullopt;
+    return mistake(
+        "train.ranks", 0,
+        "there is no tier that joins them; add [[tier]] with size = " + std::to_string(ranks));
+  }
+  if (ranks > 0) {
+    if (auto found = check_division(config)) return found;
+  }
+  if (auto found = fill_sizes(config)) return found;
+  if (ranks == 0 || config.ranks() == ranks) return std::nullopt;
+  return mistake("train.ranks", 0,
+                 "the tiers join " + product_text(config, config.tiers.size()) +
+                     " ranks; change a tier's size, or leave train.ranks out");
+}
+
+// Before anything multiplies them as int.
+Found check_product(const Config& config) {
+  constexpr int64_t kMostRanks = 1 << 20;
+  int64_t product = 1;
+  for (size_t i = 0; i < config.tiers.size(); ++i) {
+    product *= std::max(1, config.tiers[i].size);
+    if (product <= kMostRanks) continue;
+    return mistake("tier.size", i,
+                   "the tiers join more than " + std::to_string(kMostRanks) + " ranks");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Mistake> complete(Config& config) {
+  if (config.tiers.size() > kMostTiers) return mistake("tier", kMostTiers, too_many_tiers());
+  if (auto found = check_keys(config)) return found;
+  if (auto found = check_learning_rate(config)) return found;
+  if (auto found = check_tiers(config)) return found;
+  if (auto found = check_product(config)) return found;
+  return check_ranks(config);
+}
+
+Complaint misplaced(const Key& key) {
+  return key.scope == Scope::innermost_tier
+             ? "applies inside a node only; move it to tier[0], the innermost tier"
+             : "applies between nodes only; move it to tier[1], the outer tier";
+}
+
+Complaint too_many_tiers() {
+  return "a third tier is not available in this version; one tier of ranks and one of nodes are";
+}
+
+}  // namespace hybridsync

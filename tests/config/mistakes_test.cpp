@@ -1,0 +1,315 @@
+// Every kind of mistake, with its exact message: file, line, key, value, remedy.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "hybridsync/config/load.h"
+#include "tests/config/message_of.h"
+
+namespace hybridsync {
+namespace {
+
+std::string mistake_in(const std::string& text) {
+  return message_of([&] { parse(text, "h.toml"); });
+}
+
+// Two good tiers; keys added to it belong to the outer one, in line 7.
+constexpr const char* kTiers =
+    "[[tier]]\nsize = 2\n[[tier]]\nsize = 2\nstrategy = \"periodic\"\n\n";
+
+std::string mistake_in_outer(const std::string& line) { return mistake_in(kTiers + line); }
+
+TEST(Mistakes, Syntax) {
+  EXPECT_TRUE(mistake_in("[train]\nlr = \n").starts_with("h.toml:2: not TOML: "));
+  EXPECT_TRUE(mistake_in("[train\n").starts_with("h.toml:1: not TOML: "));
+  EXPECT_TRUE(mistake_in("[?train]\n").starts_with("h.toml:1: not TOML: "));
+  EXPECT_NE(mistake_in("[train]\nlr = 1\nlr = 2\n").find("h.toml:3: not TOML: "),
+            std::string::npos);
+}
+
+TEST(Mistakes, UnknownKeys) {
+  EXPECT_EQ(mistake_in_outer("evry = 8"),
+            "h.toml:7: tier[1].evry = 8: unknown key; did you mean tier.every?");
+  EXPECT_EQ(mistake_in("[accumulate]\nlr = 0.1"),
+            "h.toml:2: accumulate.lr = 0.1: unknown key; did you mean train.lr?");
+  EXPECT_EQ(mistake_in("lr = 0.1"), "h.toml:1: lr = 0.1: unknown key; did you mean train.lr?");
+  EXPECT_EQ(mistake_in("[start]\nbanana = \"x\""),
+            "h.toml:2: start.banana = \"x\": unknown key; known here: every_step");
+  EXPECT_EQ(mistake_in_outer("outer = { moment = 0.5, momentm = 0.5 }"),
+            "h.toml:7: tier[1].outer.moment = 0.5: unknown key; did you mean tier.outer.momentum?");
+  EXPECT_EQ(mistake_in("\"train.lr\" = 1"),
+            "h.toml:1: train.lr = 1: unknown key; did you mean train.lr?");
+}
+
+TEST(Mistakes, UnknownTables) {
+  EXPECT_EQ(mistake_in("\n[trian]\nlr = 1"),
+            "h.toml:2: [trian]: unknown table; did you mean train?");
+  EXPECT_EQ(mistake_in("[outer]\nlr = 1"),
+            "h.toml:1: [outer]: unknown table; did you mean tier.outer?");
+}
+
+TEST(Mistakes, TheFirstInTheTextIsTold) {
+  EXPECT_TRUE(mistake_in("[train]\nzz = 1\naa = 1").starts_with("h.toml:2: train.zz = 1: "));
+}
+
+TEST(Mistakes, WrongTypes) {
+  EXPECT_EQ(mistake_in("[train]\nsteps = \"many\""),
+            "h.toml:2: train.steps = \"many\": expected an integer, found a string");
+  EXPECT_EQ(mistake_in("[train]\nsteps = 1.5"),
+            "h.toml:2: train.steps = 1.5: expected an integer, found a number");
+  EXPECT_EQ(mistake_in("[train]\nlr = \"0.1\""),
+            "h.toml:2: train.lr = \"0.1\": expected a number, found a string");
+  EXPECT_EQ(mistake_in("[train]\ndata = 2020-01-01"),
+            "h.toml:2: train.data = (a date or time): expected a string, found a date or time");
+  EXPECT_EQ(mistake_in("train = 3"), "h.toml:1: train = 3: expected a table, found an integer");
+  EXPECT_EQ(mistake_in("[train.lr]\nx = 1"),
+            "h.toml:1: [train.lr]: expected a number, found a table");
+  EXPECT_EQ(
+      mistake_in("[tier]\nsize = 2"),
+      "h.toml:1: tier: expected a list of tables, found a table; write [[tier]] once per tier");
+  EXPECT_EQ(mistake_in("tier = [1]"), "h.toml:1: tier[0] = 1: expected a table, found an integer");
+  EXPECT_EQ(mistake_in_outer("outer.nesterov = 1"),
+            "h.toml:7: tier[1].outer.nesterov = 1: expected true or false, found an integer");
+  EXPECT_EQ(mistake_in("[[tier]]\nsize = \"big\""),
+            "h.toml:2: tier[0].size = \"big\": expected an integer or \"auto\", found a string");
+}
+
+TEST(Mistakes, ImpossibleValues) {
+  EXPECT_EQ(mistake_in("[accumulate]\nsteps = 0"),
+            "h.toml:2: accumulate.steps = 0: must be at least 1");
+  EXPECT_EQ(mistake_in("[train]\nmicro_batch = 0"),
+            "h.toml:2: train.micro_batch = 0: must be at least 1");
+  EXPECT_EQ(mistake_in("[train]\nclip = -1"), "h.toml:2: train.clip = -1: must be at least 0");
+  EXPECT_EQ(mistake_in("[train]\nlr = nan"), "h.toml:2: train.lr = nan: must be a finite number");
+  EXPECT_EQ(mistake_in("[train]\nlr = inf"), "h.toml:2: train.lr = inf: must be a finite number");
+  EXPECT_EQ(mistake_in("[train]\nseed = -1"), "h.toml:2: train.seed = -1: must be at least 0");
+  EXPECT_EQ(mistake_in("[train]\nthreads = 5000000000"),
+            "h.toml:2: train.threads = 5000000000: must be at most 2147483647");
+  EXPECT_EQ(mistake_in("[train]\nmomentum = 1"),
+            "h.toml:2: train.momentum = 1: must be at least 0 and less than 1");
+  EXPECT_EQ(mistake_in("[start]\nevery_step = -1"),
+            "h.toml:2: start.every_step = -1: must be at least 0");
+  EXPECT_EQ(mistake_in("[[tier]]\nsize = 0"), "h.toml:2: tier[0].size = 0: must be at least 1");
+  EXPECT_EQ(mistake_in("[[tier]]\ntimeout = 0"),
+            "h.toml:2: tier[0].timeout = 0: must be more than 0");
+  EXPECT_EQ(mistake_in_outer("every = 0"), "h.toml:7: tier[1].every = 0: must be at least 1");
+}
+
+TEST(Mistakes, Texts) {
+  EXPECT_EQ(mistake_in("train.device = \"cuda:x\""),
+            "h.toml:1: train.device = \"cuda:x\": must be auto, cpu, cuda or cuda:N");
+  EXPECT_EQ(mistake_in("record.name = \"a/b\""),
+            "h.toml:1: record.name = \"a/b\": must be one folder's name; the folder above it is "
+            "record.folder");
+  EXPECT_EQ(mistake_in("train.data = \"\""), "h.toml:1: train.data = \"\": must not be empty");
+  EXPECT_EQ(
+      mistake_in("[[tier]]\nname = \"1\""),
+      "h.toml:2: tier[0].name = \"1\": must be of letters, digits, _ and -, and not begin with "
+      "a digit");
+}
+
+TEST(Mistakes, Choices) {
+  EXPECT_EQ(
+      mistake_in("train.optimizer = \"adm\""),
+      "h.toml:1: train.optimizer = \"adm\": must be one of sgd, adam, adamw; did you mean adam?");
+  EXPECT_EQ(mistake_in("learning_rate.scaling = \"cubic\""),
+            "h.toml:1: learning_rate.scaling = \"cubic\": must be one of sqrt, linear, none");
+  EXPECT_EQ(mistake_in("[[tier]]\noverlap = 0"),
+            "h.toml:2: tier[0].overlap = 0: expected one of off, backward, next_window, found an "
+            "integer");
+}
+
+TEST(Mistakes, Units) {
+  EXPECT_EQ(
+      mistake_in_outer("emulate = { rate = \"100 Mb/s\" }"),
+      "h.toml:7: tier[1].emulate.rate = \"100 Mb/s\": expected a rate such as \"100 Mbit/s\"; "
+      "the units are Gbit/s, Mbit/s, kbit/s, bit/s");
+  EXPECT_EQ(mistake_in_outer("emulate = { rtt = \"fast\" }"),
+            "h.toml:7: tier[1].emulate.rtt = \"fast\": expected a duration such as \"50 ms\"; the "
+            "units are h, min, s, ms, us");
+  EXPECT_EQ(mistake_in_outer("emulate = { rtt = \"-1 s\" }"),
+            "h.toml:7: tier[1].emulate.rtt = \"-1 s\": must be at least 0");
+  EXPECT_EQ(mistake_in_outer("emulate = { rtt = true }"),
+            "h.toml:7: tier[1].emulate.rtt = true: expected a duration such as \"50 ms\", found a "
+            "truth value");
+}
+
+TEST(Mistakes, NotAvailableInThisVersion) {
+  const std::string later = "is not available in this version; available: ";
+  EXPECT_EQ(mistake_in_outer("adapt = \"off\""),
+            "h.toml:7: tier[1].adapt = \"off\": " + later +
+                "name, size, strategy, every, codec, fragment_bytes, outer, emulate");
+  for (const char* line :
+       {"every_min = 1", "every_max = 64", "density = 0.1", "error_feedback = 1.0",
+        "residual = \"auto\"", "gamma = 0.9", "staleness = 0", "deadline = \"none\"",
+        "quorum = \"majority\"", "late = \"fold\""}) {
+    EXPECT_NE(mistake_in_outer(line).find(later), std::string::npos) << line;
+  }
+  EXPECT_EQ(mistake_in("record.tensorboard = true"),
+            "h.toml:1: record.tensorboard = true: " + later + "folder, name");
+  for (const char* table : {"coordinator", "security", "checkpoint"}) {
+    EXPECT_EQ(mistake_in("[" + std::string(table) + "]\nx = 1"),
+              "h.toml:1: [" + std::string(table) + "]: " + later +
+                  "train, accumulate, batch_norm, learning_rate, start, tier, record");
+  }
+}
+
+TEST(Mistakes, ChoicesOfLaterVersions) {
+  EXPECT_EQ(mistake_in("[[tier]]\n[[tier]]\nstrategy = \"top_k\""),
+            "h.toml:3: tier[1].strategy = \"top_k\": is not available in this version; available: "
+            "every_step, periodic");
+  EXPECT_EQ(
+      mistake_in_outer("codec = \"int8\""),
+      "h.toml:7: tier[1].codec = \"int8\": is not available in this version; available: fp32");
+  EXPECT_EQ(
+      mistake_in("[[tier]]\ngroup = \"nccl\""),
+      "h.toml:2: tier[0].group = \"nccl\": is not available in this version; available: auto, "
+      "shm");
+  EXPECT_EQ(
+      mistake_in_outer("overlap = 2"),
+      "h.toml:7: tier[1].overlap = 2: is not available yet: between nodes only overlap = 0 is; "
+      "off, backward and next_window belong to the innermost tier");
+  EXPECT_EQ(mistake_in("[[tier]]\n[[tier]]\n[[tier]]\nname = \"c\""),
+            "h.toml:3: [tier[2]]: a third tier is not available in this version; one tier of ranks "
+            "and one of nodes are");
+}
+
+TEST(Mistakes, KeysOfTheOtherTier) {
+  EXPECT_EQ(
+      mistake_in("[[tier]]\nevery = 8"),
+      "h.toml:2: tier[0].every = 8: applies between nodes only; move it to tier[1], the outer "
+      "tier");
+  EXPECT_EQ(
+      mistake_in("[[tier]]\nemulate = { rtt = 1 }"),
+      "h.toml:2: tier[0].emulate.rtt = 1: applies between nodes only; move it to tier[1], the "
+      "outer tier");
+  EXPECT_EQ(
+      mistake_in_outer("group = \"shm\""),
+      "h.toml:7: tier[1].group = \"shm\": applies inside a node only; move it to tier[0], the "
+      "innermost tier");
+  EXPECT_EQ(
+      mistake_in("[[tier]]\nsize = 2\nstrategy = \"periodic\""),
+      "h.toml:3: tier[0].strategy = \"periodic\": the innermost tier joins the ranks of a node in "
+      "every step; set \"every_step\", or put a [[tier]] of size 1 before this one");
+}
+
+TEST(Mistakes, RanksAgainstSizes) {
+  EXPECT_EQ(
+      mistake_in("train.ranks = 7\n[[tier]]\nsize = 2\n[[tier]]\nsize = \"auto\""),
+      "h.toml:3: tier[0].size = 2: 7 ranks (train.ranks) cannot be divided by it; change one of "
+      "them");
+  EXPECT_EQ(
+      mistake_in("train.ranks = 8\n[[tier]]\nsize = 2\n[[tier]]\nsize = 3"),
+      "h.toml:5: tier[1].size = 3: 8 ranks (train.ranks) cannot be divided by 2 x 3 = 6; change "
+      "one of them");
+  EXPECT_EQ(
+      mistake_in("\ntrain.ranks = 8\n[[tier]]\nsize = 2\n[[tier]]\nsize = 2"),
+      "h.toml:2: train.ranks = 8: the tiers join 2 x 2 = 4 ranks; change a tier's size, or leave "
+      "train.ranks out");
+  EXPECT_EQ(
+      mistake_in("train.ranks = 4"),
+      "h.toml:1: train.ranks = 4: there is no tier that joins them; add [[tier]] with size = 4");
+  EXPECT_EQ(
+      mistake_in("[[tier]]\nsize = \"auto\""),
+      "h.toml:2: tier[0].size = \"auto\": needs train.ranks, the ranks in all; or give the size");
+  EXPECT_EQ(mistake_in("train.ranks = 4\n[[tier]]\nsize = \"auto\"\n[[tier]]\nsize = \"auto\""),
+            "h.toml:5: tier[1].size = \"auto\": only one tier's size can be \"auto\"");
+  EXPECT_EQ(mistake_in("[[tier]]\nsize = 1048576\n[[tier]]\nsize = 1048576"),
+            "h.toml:4: tier[1].size = 1048576: the tiers join more than 1048576 ranks");
+}
+
+TEST(Mistakes, ValuesThatNeedEachOther) {
+  EXPECT_EQ(
+      mistake_in("train.steps = 10\nlearning_rate.warmup = 11"),
+      "h.toml:2: learning_rate.warmup = 11: is more than the 10 steps of the run (train.steps)");
+  EXPECT_EQ(
+      mistake_in("learning_rate.schedule = \"step\""),
+      "h.toml:1: learning_rate.schedule = \"step\": needs learning_rate.decay_every, the steps "
+      "between decays");
+  EXPECT_EQ(mistake_in_outer("outer.nesterov = true"),
+            "h.toml:7: tier[1].outer.nesterov = true: needs tier.outer.momentum of more than 0");
+  EXPECT_EQ(mistake_in("[[tier]]\nname = \"a\"\n[[tier]]\nname = \"a\""),
+            "h.toml:4: tier[1].name = \"a\": tier[0] has this name; names are unique");
+  EXPECT_EQ(mistake_in("[[tier]]\nname = \"site\"\n[[tier]]\n"),
+            "h.toml: tier[1].name = \"site\": tier[0] has this name; names are unique");
+}
+
+// Whatever stands in a file, the answer is a configuration or a message.
+TEST(Mistakes, DamagedTextNeverEscapes) {
+  const std::string good = std::string("train.lr = 0.5\nrecord = { name = \"a\" }\n") + kTiers +
+                           "outer = { lr = 0.7 }\nemulate = { rate = \"1 Mbit/s\", rtt = 1e-3 }\n";
+  ASSERT_EQ(mistake_in(good), "");
+  std::mt19937 random(1);
+  int refused = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string text = good;
+    for (int n = 0; n < 3; ++n) {
+      text[random() % text.size()] =
+          i % 2 ? good[random() % good.size()] : static_cast<char>(random());
+    }
+    SCOPED_TRACE(text);
+    const std::string mistake = mistake_in(text);  // any other exception fails the test
+    if (mistake.empty()) continue;
+    ++refused;
+    ASSERT_TRUE(mistake.starts_with("h.toml:")) << mistake;
+  }
+  EXPECT_GT(refused, 1000);
+}
+
+std::string mistake_of(Config config) {
+  return message_of([&] { validate(config); });
+}
+
+TEST(Validate, ChecksAConfigFilledInByHand) {
+  Config c;
+  EXPECT_EQ(mistake_of(c), "");
+  c.accumulate.steps = 0;
+  EXPECT_EQ(mistake_of(c), "defaults: accumulate.steps = 0: must be at least 1");
+  c = {};
+  c.train.lr = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(mistake_of(c), "defaults: train.lr = nan: must be a finite number");
+  c = {};
+  c.train.model = "resnet";
+  EXPECT_EQ(mistake_of(c),
+            "defaults: train.model = \"resnet\": is not available in this version; available: cnn, "
+            "char-gpt");
+  c = {};
+  c.train.seed = uint64_t{1} << 63;
+  EXPECT_EQ(mistake_of(c),
+            "defaults: train.seed = 9223372036854775808: must be at most 9223372036854775807");
+}
+
+TEST(Validate, ChecksTiersFilledInByHand) {
+  Config c;
+  c.tiers.resize(2);
+  EXPECT_EQ(mistake_of(c),
+            "defaults: tier[1].name = \"node\": tier[0] has this name; names are unique");
+  c.tiers[1].name = "site";
+  EXPECT_EQ(mistake_of(c), "");
+  c.tiers[0].every = 2;
+  EXPECT_EQ(
+      mistake_of(c),
+      "defaults: tier[0].every = 2: applies between nodes only; move it to tier[1], the outer "
+      "tier");
+  c.tiers[0].every = TierConfig{}.every;
+  c.tiers[1].size = -1;
+  EXPECT_EQ(mistake_of(c), "defaults: tier[1].size = -1: must be at least 0");
+  c.tiers.resize(3);
+  EXPECT_TRUE(mistake_of(c).starts_with("defaults: tier[2]: a third tier is not available"));
+}
+
+TEST(Validate, FillsInSizes) {
+  Config c;
+  c.tiers.resize(2);
+  c.tiers[0].size = 0;
+  c.tiers[1].name = "site";
+  c.tiers[1].size = 3;
+  c.train.ranks = 6;
+  validate(c);
+  EXPECT_EQ(c.tiers[0].size, 2);
+}
+
+}  // namespace
+}  // namespace hybridsync

@@ -1,0 +1,73 @@
+// The reference document is the table of keys, and the table of keys is the structs.
+#include "hybridsync/config/reference.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "hybridsync/config/load.h"
+
+namespace hybridsync {
+namespace {
+
+std::string document() {
+  std::ifstream file(HYBRIDSYNC_SOURCE_DIR "/docs/reference/configuration.md");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST(Reference, DocumentIsTheGeneratedText) {
+  if (document() == reference_markdown()) return;
+  const std::string made = testing::TempDir() + "configuration.md";
+  std::ofstream(made) << reference_markdown();
+  FAIL() << "docs/reference/configuration.md is not what the keys say; look at " << made
+         << " and copy it there";
+}
+
+TEST(Reference, DocumentAndKnownKeysHoldTheSameKeys) {
+  const std::string text = document();
+  const std::regex row("\n\\| `([a-z_.]+)` \\|");
+  std::set<std::string> documented;
+  for (std::sregex_iterator it(text.begin(), text.end(), row), end; it != end; ++it) {
+    documented.insert((*it)[1]);
+  }
+  const auto known = known_keys();
+  EXPECT_EQ(documented, std::set<std::string>(known.begin(), known.end()));
+  EXPECT_EQ(documented.size(), known.size()) << "a key stands twice";
+}
+
+// Breaks when a member is added to a struct without a key: the sizes then differ from these counts.
+TEST(Reference, EveryMemberHasAKey) {
+  [[maybe_unused]] const auto [train_model, data, optimizer, lr, momentum, weight_decay,
+                               micro_batch, steps, evaluate_every, seed, clip, ranks, threads,
+                               device] = TrainConfig{};
+  [[maybe_unused]] const auto [name, size, strategy, group, overlap, bucket_bytes, timeout, every,
+                               codec, outer, emulate, fragment_bytes] = TierConfig{};
+  [[maybe_unused]] const auto [accumulate_steps, weighting] = AccumulateConfig{};
+  [[maybe_unused]] const auto [running_stats, at_sync] = BatchNormConfig{};
+  [[maybe_unused]] const auto [scaling, reference_batch, schedule, warmup, decay_every,
+                               decay_factor, final_factor] = LearningRateConfig{};
+  [[maybe_unused]] const auto [every_step] = StartConfig{};
+  [[maybe_unused]] const auto [outer_lr, outer_momentum, nesterov] = OuterConfig{};
+  [[maybe_unused]] const auto [rate, rtt] = EmulateConfig{};
+  [[maybe_unused]] const auto [folder, run_name] = RecordConfig{};
+  // 12 members of a tier, of which outer and emulate are tables.
+  EXPECT_EQ(known_keys().size(), size_t{14 + (12 - 2) + 2 + 2 + 7 + 1 + 3 + 2 + 2});
+}
+
+TEST(Reference, ExampleInTheDocumentIsValid) {
+  const std::string text = document();
+  const std::string open = "```toml\n";
+  const size_t begin = text.find(open) + open.size();
+  const Config config = parse(text.substr(begin, text.find("```", begin) - begin), "example");
+  EXPECT_EQ(config.ranks(), 4);
+  EXPECT_EQ(config.tiers[1].emulate.rate, 100e6);
+}
+
+}  // namespace
+}  // namespace hybridsync
