@@ -8,25 +8,26 @@ namespace hybridsync {
 
 struct StepRecord {
   int node = 0;
-  int64_t step = 0;         // attempts, this one included
-  int64_t samples = 0;      // of the whole run so far
-  double seconds = 0;       // since training began
-  double loss = 0;          // weighted mean over the node's window
-  double global_loss = 0;   // over the members of the newest round; NaN before the first
-  double lr = 0;            // as applied to the first parameter group
-  double grad_norm = 0;     // before clipping
-  bool skipped = false;     // non-finite: nothing was touched
-  int64_t interval = 1;     // K in force
-  int64_t rounds = 0;       // completed by every fragment
-  std::string mode;         // every_step, periodic
+  int64_t step = 0;        // attempts, this one included
+  int64_t samples = 0;     // of the whole run so far
+  double seconds = 0;      // since training began
+  double loss = 0;         // weighted mean over the node's window
+  double global_loss = 0;  // over the members of the newest round; NaN before the first
+  double lr = 0;           // as applied to the first parameter group
+  double grad_norm = 0;    // before clipping
+  bool skipped = false;    // non-finite: nothing was touched
+  int64_t interval = 1;    // K in force
+  int64_t rounds = 0;      // completed by every fragment
+  std::string mode;        // every_step, periodic
 
   // Seconds of this step by part, as the training thread saw them.
-  double compute_seconds = 0;    // forward and backward (between micro-steps of the window), data included
-  double reduce_seconds = 0;     // duration of the in-node reduction
+  double compute_seconds =
+      0;  // forward and backward (between micro-steps of the window), data included
+  double reduce_seconds = 0;       // duration of the in-node reduction
   double reduce_wait_seconds = 0;  // the part of it that the training thread waited for
   double optimizer_seconds = 0;
-  double exchange_seconds = 0;   // waiting between nodes
-  double agree_seconds = 0;      // in-node agreement
+  double exchange_seconds = 0;  // waiting between nodes
+  double agree_seconds = 0;     // in-node agreement
   double other_seconds = 0;
 
   // Bytes of this node in this step (all of its ranks), by tier and direction.

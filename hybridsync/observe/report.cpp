@@ -1,0 +1,382 @@
+#include "hybridsync/observe/report.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include "hybridsync/config/error.h"
+#include "hybridsync/observe/assets.h"
+#include "hybridsync/observe/curves.h"
+#include "hybridsync/observe/html.h"
+#include "hybridsync/observe/units.h"
+
+namespace hybridsync {
+
+namespace {
+
+constexpr size_t kPoints = 2000;       // per curve
+constexpr size_t kEvents = 200;        // shown per run
+constexpr size_t kPaletteColours = 8;  // --run-0 ... in the style sheet
+
+// A run with all that is drawn of it.
+struct Shown {
+  const RunData* data;
+  std::string label;
+  std::string colour;  // of CSS: a variable's name, or a colour
+  Curves curves;
+  TimeByPart time;
+};
+
+std::string colour_of(size_t index) {
+  if (index < kPaletteColours) return "--run-" + std::to_string(index);
+  return "hsl(" + std::to_string(index * 137 % 360) + " 55% 50%)";
+}
+
+std::string swatch(const std::string& colour) {
+  const std::string value = colour.starts_with("--") ? "var(" + colour + ")" : colour;
+  return "<i class=\"swatch\" style=\"--c:" + value + "\"></i>";
+}
+
+// The name, with the seed and then the folder where that is needed to tell runs apart.
+std::string label_of(const RunData& run, const std::vector<RunData>& runs) {
+  size_t same_name = 0, same_seed = 0;
+  for (const RunData& other : runs) {
+    if (other.summary.name != run.summary.name) continue;
+    ++same_name;
+    if (other.summary.seed == run.summary.seed) ++same_seed;
+  }
+  std::string label = run.summary.name;
+  if (same_name > 1) label += ", seed " + std::to_string(run.summary.seed);
+  if (same_seed > 1) label += ", " + run.folder;
+  return label;
+}
+
+std::vector<Shown> shown_of(const std::vector<RunData>& runs) {
+  std::vector<Shown> shown;
+  for (const RunData& run : runs) {
+    const std::vector<StepRecord> merged = merge_nodes(run.steps);
+    shown.push_back({&run, label_of(run, runs), colour_of(shown.size()),
+                     curves_of(merged, run.evaluations, kPoints), time_by_part(merged)});
+  }
+  return shown;
+}
+
+// Seven digits are more than a screen shows, and half the bytes of seventeen.
+Json numbers(const std::vector<double>& values) {
+  Json array = Json::array();
+  for (double value : values) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.7g", value);
+    array.push_back(std::isfinite(value) ? Json(std::strtod(text, nullptr)) : Json(nullptr));
+  }
+  return array;
+}
+
+Json data_of(const std::vector<Shown>& shown) {
+  Json runs = Json::array();
+  for (const Shown& run : shown) {
+    const Curves& c = run.curves;
+    runs.push_back({{"label", run.label},
+                    {"colour", run.colour},
+                    {"step", numbers(c.step)},
+                    {"samples", numbers(c.samples)},
+                    {"seconds", numbers(c.seconds)},
+                    {"bytes", numbers(c.bytes)},
+                    {"loss", numbers(c.loss)},
+                    {"smooth_loss", numbers(c.smooth_loss)},
+                    {"interval", numbers(c.interval)},
+                    {"eval_step", numbers(c.eval_step)},
+                    {"eval_samples", numbers(c.eval_samples)},
+                    {"eval_seconds", numbers(c.eval_seconds)},
+                    {"eval_bytes", numbers(c.eval_bytes)},
+                    {"eval_loss", numbers(c.eval_loss)},
+                    {"eval_accuracy", numbers(c.eval_accuracy)}});
+  }
+  return {{"runs", runs}};
+}
+
+std::vector<RunSummary> summaries_of(const std::vector<Shown>& shown) {
+  std::vector<RunSummary> summaries;
+  for (const Shown& run : shown) summaries.push_back(run.data->summary);
+  return summaries;
+}
+
+std::string title_of(const std::vector<Comparison>& groups) {
+  std::string title;
+  const size_t named = std::min<size_t>(groups.size(), 4);
+  for (size_t i = 0; i < named; ++i) title += (i > 0 ? " vs " : "") + groups[i].name;
+  if (groups.size() > named) title += " and " + std::to_string(groups.size() - named) + " more";
+  return title;
+}
+
+std::string lead_of(const std::vector<Shown>& shown, size_t configurations) {
+  int64_t steps = 0, samples = 0;
+  for (const Shown& run : shown) {
+    steps += run.data->summary.steps;
+    samples += run.data->summary.samples;
+  }
+  const auto many = [](size_t n, const std::string& noun) {
+    return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
+  };
+  return many(shown.size(), "run") + " of " + many(configurations, "configuration") + ": " +
+         std::to_string(steps) + " optimizer steps over " +
+         human_count(static_cast<double>(samples)) + " samples.";
+}
+
+std::string notes_of(const std::vector<Shown>& shown) {
+  std::string html;
+  for (const Shown& run : shown) {
+    for (const std::string& note : run.data->notes) {
+      html += "<p class=\"note\"><b>" + escaped(run.label) + "</b>: " + escaped(note) + "</p>\n";
+    }
+  }
+  return html;
+}
+
+std::string card(const std::string& value, const std::string& meaning) {
+  return "<div class=\"card\"><b>" + value + "</b><span>" + escaped(meaning) + "</span></div>\n";
+}
+
+// "4.0x fewer bytes than sync", whichever way round.
+std::string more_or_less(double factor, const std::string& less, const std::string& more,
+                         const std::string& than) {
+  if (!std::isfinite(factor) || factor <= 0) return "";
+  return factor >= 1 ? card(ratio(factor), less + " than " + than)
+                     : card(ratio(1 / factor), more + " than " + than);
+}
+
+std::string cards_of(const std::vector<Comparison>& groups) {
+  std::string html;
+  for (size_t i = 1; i < groups.size(); ++i) {
+    const Comparison& c = groups[i];
+    const std::string& first = groups[0].name;
+    html += "<div class=\"cards\">\n<h3>" + escaped(c.name) + " at equal samples</h3>\n";
+    html += more_or_less(c.speed_up, "faster", "slower", first);
+    html += more_or_less(1 / c.traffic, "fewer bytes on the slow link",
+                         "more bytes on the slow link", first);
+    if (std::isfinite(c.accuracy_gain)) {
+      html += card((c.accuracy_gain >= 0 ? "+" : "&minus;") +
+                       fixed(std::abs(c.accuracy_gain) * 100, 2) + " points",
+                   "held-out accuracy, " + percent(c.accuracy, 2) + " against " +
+                       percent(groups[0].accuracy, 2));
+    }
+    if (std::isfinite(c.utilisation)) {
+      html += card(percent(c.utilisation, 1),
+                   "of the time spent computing, against " + percent(groups[0].utilisation, 1));
+    }
+    html += "</div>\n";
+  }
+  return html;
+}
+
+// Colour of a table's row: that of the run, where the row is one run.
+std::string row_swatch(const std::string& name, const std::vector<Shown>& shown) {
+  const Shown* only = nullptr;
+  for (const Shown& run : shown) {
+    if (run.data->summary.name != name) continue;
+    if (only) return "";
+    only = &run;
+  }
+  return only ? swatch(only->colour) : "";
+}
+
+std::string table_html(const Table& table, const std::vector<Shown>& shown) {
+  std::string html = "<table><thead><tr>";
+  for (const std::string& cell : table.header)
+    html += "<th scope=\"col\">" + escaped(cell) + "</th>";
+  html += "</tr></thead><tbody>\n";
+  for (const Table::Row& row : table.rows) {
+    html += row.spread ? "<tr class=\"spread\">" : "<tr>";
+    for (size_t i = 0; i < row.cells.size(); ++i) {
+      const std::string text = escaped(row.cells[i]);
+      html += i == 0 ? "<th scope=\"row\">" + row_swatch(row.cells[0], shown) + text + "</th>"
+                     : "<td>" + text + "</td>";
+    }
+    html += "</tr>\n";
+  }
+  return html + "</tbody></table>";
+}
+
+std::string ratios_caption(const std::vector<Comparison>& groups) {
+  if (groups.size() < 2) return "";
+  return "<p class=\"caption\">Speed-up and traffic (bytes on the slow link) are per sample, "
+         "against " +
+         escaped(groups[0].name) + ".</p>";
+}
+
+std::string chips_of(const std::vector<Shown>& shown) {
+  std::string html;
+  for (size_t i = 0; i < shown.size(); ++i) {
+    html += "<button type=\"button\" class=\"chip\" data-run=\"" + std::to_string(i) +
+            "\" aria-pressed=\"true\">" + swatch(shown[i].colour) + escaped(shown[i].label) +
+            "</button>\n";
+  }
+  return html;
+}
+
+std::string curves_caption(const std::vector<Shown>& shown) {
+  double per_point = 1, smoothing = 1;
+  for (const Shown& run : shown) {
+    per_point = std::max(per_point, run.curves.steps_per_point);
+    smoothing = std::max(smoothing, run.curves.smoothing_steps);
+  }
+  std::string text = "Training loss is the mean over the nodes, smoothed over about " +
+                     fixed(smoothing, 0) + " steps.";
+  if (per_point > 1) {
+    text += " Long runs are thinned out to " + std::to_string(kPoints) +
+            " points per curve, each the average of up to " + fixed(std::ceil(per_point), 0) +
+            " steps.";
+  }
+  return text;
+}
+
+struct PartName {
+  const char* colour;
+  const char* title;
+  double TimeByPart::*seconds;
+};
+constexpr PartName kParts[] = {
+    {"--compute", "compute", &TimeByPart::compute},
+    {"--reduce", "reduction, waited", &TimeByPart::reduce_wait},
+    {"--optimizer", "optimizer", &TimeByPart::optimizer},
+    {"--exchange", "exchange between nodes", &TimeByPart::exchange},
+    {"--agree", "agreement in the node", &TimeByPart::agree},
+    {"--other", "other", &TimeByPart::other},
+};
+
+std::string stack_row(const Shown& run, double longest) {
+  std::string html = "<div class=\"part-row\"><span class=\"name\">" + swatch(run.colour) +
+                     escaped(run.label) + "</span><div class=\"stack\">";
+  for (const PartName& part : kParts) {
+    const double seconds = run.time.*part.seconds;
+    if (!(seconds > 0)) continue;
+    html += "<i style=\"--c:var(" + std::string(part.colour) +
+            ");width:" + fixed(seconds / longest * 100, 3) + "%\" title=\"" + part.title + ": " +
+            human_seconds(seconds) + "\"></i>";
+  }
+  return html + "</div><span class=\"total\">" + human_seconds(run.time.total()) +
+         "</span></div>\n";
+}
+
+// Share of the in-node reduction that ran beside computation.
+std::string hidden_share(const TimeByPart& time) {
+  return time.reduce > 0 ? percent(std::max(0.0, 1 - time.reduce_wait / time.reduce), 0) : "-";
+}
+
+std::string parts_table(const std::vector<Shown>& shown) {
+  Table table;
+  table.header = {"run"};
+  for (const PartName& part : kParts) table.header.push_back(part.title);
+  table.header.insert(table.header.end(), {"step", "reduction hidden"});
+  std::string html = "<table><thead><tr>";
+  for (const std::string& cell : table.header) html += "<th scope=\"col\">" + cell + "</th>";
+  html += "</tr></thead><tbody>\n";
+  for (const Shown& run : shown) {
+    html += "<tr><th scope=\"row\">" + swatch(run.colour) + escaped(run.label) + "</th>";
+    for (const PartName& part : kParts) {
+      html += "<td>" + human_seconds(run.time.*part.seconds) + "</td>";
+    }
+    html += "<td>" + human_seconds(run.time.total()) + "</td><td>" + hidden_share(run.time) +
+            "</td></tr>\n";
+  }
+  return html + "</tbody></table>";
+}
+
+std::string parts_of(const std::vector<Shown>& shown) {
+  double longest = 0;
+  for (const Shown& run : shown) longest = std::max(longest, run.time.total());
+  if (longest <= 0) return "<p class=\"caption\">No times are recorded.</p>";
+  std::string html = "<div class=\"parts\">\n";
+  for (const Shown& run : shown) html += stack_row(run, longest);
+  html += "<div class=\"part-key\">";
+  for (const PartName& part : kParts) {
+    html += "<span>" + swatch(part.colour) + part.title + "</span>";
+  }
+  return html + "</div></div>\n<div class=\"scroll\">" + parts_table(shown) +
+         "</div>\n<p class=\"caption\">Mean over all steps and nodes, as the training thread saw "
+         "it.</p>";
+}
+
+std::string events_table(const std::vector<EventRecord>& events) {
+  std::string html =
+      "<div class=\"scroll\"><table class=\"events\"><thead><tr><th scope=\"col\">time</th><th "
+      "scope=\"col\">step</th><th scope=\"col\">node</th><th scope=\"col\">kind</th><th "
+      "scope=\"col\">what happened</th></tr></thead><tbody>\n";
+  for (size_t i = 0; i < std::min(events.size(), kEvents); ++i) {
+    const EventRecord& e = events[i];
+    html += "<tr><td>" + human_seconds(e.seconds) + "</td><td>" + std::to_string(e.step) +
+            "</td><td>" + std::to_string(e.node) + "</td><td>" + escaped(e.kind) + "</td><td>" +
+            escaped(e.sentence) + "</td></tr>\n";
+  }
+  return html + "</tbody></table></div>";
+}
+
+std::string events_of(const std::vector<Shown>& shown) {
+  std::string html;
+  for (const Shown& run : shown) {
+    const size_t count = run.data->events.size();
+    if (count == 0) continue;
+    html += "<details" + std::string(count <= 8 ? " open" : "") + "><summary>" +
+            swatch(run.colour) + escaped(run.label) + " <small>" + std::to_string(count) +
+            (count == 1 ? " event" : " events");
+    if (count > kEvents) html += ", the first " + std::to_string(kEvents) + " shown";
+    html += "</small></summary>" + events_table(run.data->events) + "</details>\n";
+  }
+  return html.empty() ? "<p class=\"caption\">Nothing happened that needed a sentence.</p>" : html;
+}
+
+std::string configs_of(const std::vector<Shown>& shown) {
+  std::string html;
+  for (const Shown& run : shown) {
+    html += "<details><summary>" + swatch(run.colour) + escaped(run.label) + " <small>" +
+            escaped(run.data->folder) + "</small></summary>";
+    if (!run.data->config.empty()) html += "<pre>" + escaped(run.data->config) + "</pre>";
+    if (!run.data->environment.empty()) html += "<pre>" + escaped(run.data->environment) + "</pre>";
+    html += "</details>\n";
+  }
+  return html;
+}
+
+}  // namespace
+
+std::string report_html(const std::vector<RunData>& runs) {
+  const std::vector<Shown> shown = shown_of(runs);
+  const std::vector<RunSummary> summaries = summaries_of(shown);
+  const std::vector<Comparison> groups = compare(summaries);
+  return filled(assets::page_html,
+                {{"title", escaped(title_of(groups))},
+                 {"lead", escaped(lead_of(shown, groups.size()))},
+                 {"notes", notes_of(shown)},
+                 {"cards", cards_of(groups)},
+                 {"summary", table_html(summary_table(summaries), shown)},
+                 {"ratios_caption", ratios_caption(groups)},
+                 {"chips", chips_of(shown)},
+                 {"curves_caption", escaped(curves_caption(shown))},
+                 {"parts", parts_of(shown)},
+                 {"events", events_of(shown)},
+                 {"configs", configs_of(shown)},
+                 {"footer", "Written by hybridsync. Charts: uPlot 1.6.32 (MIT), inside this file."},
+                 {"data", script_json(data_of(shown))},
+                 {"page_css", std::string(assets::page_css)},
+                 {"page_js", std::string(assets::page_js)},
+                 {"uplot_css", std::string(assets::uplot_css)},
+                 {"uplot_js", std::string(assets::uplot_js)},
+                 {"uplot_licence", std::string(assets::uplot_licence)}});
+}
+
+void write_report(const std::vector<std::string>& folders, const std::string& output) {
+  if (folders.empty()) throw ConfigError("report: no run is given; name one or more run folders");
+  std::vector<RunData> runs;
+  for (const std::string& folder : folders) runs.push_back(read_run(folder));
+  std::ofstream file(output, std::ios::binary | std::ios::trunc);
+  file << report_html(runs) << std::flush;
+  if (!file) {
+    throw ConfigError("report: cannot write " + output + ": " + std::strerror(errno) +
+                      "; name another file");
+  }
+}
+
+}  // namespace hybridsync

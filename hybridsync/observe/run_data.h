@@ -1,0 +1,29 @@
+// Reads a run's folder back, whole or cut short.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hybridsync/observe/record_json.h"
+#include "hybridsync/observe/step_record.h"
+#include "hybridsync/observe/summary.h"
+
+namespace hybridsync {
+
+struct RunData {
+  std::string folder;
+  std::vector<StepRecord> steps;  // of all nodes, in the order of the file
+  std::vector<EvaluationRecord> evaluations;
+  std::vector<EventRecord> events;
+  std::string config;              // text of config.toml
+  std::string environment;         // text of environment.json
+  RunSummary summary;              // of summary.json, or what the records show
+  bool finished = false;           // summary.json was there
+  std::vector<std::string> notes;  // what is missing or could not be read, as sentences
+};
+
+// Throws ConfigError when the folder is missing or holds no metrics.jsonl.
+RunData read_run(const std::string& folder);
+
+}  // namespace hybridsync

@@ -1,0 +1,77 @@
+#include "hybridsync/observe/curves.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+namespace hybridsync {
+namespace {
+
+using testing::DoubleEq;
+using testing::ElementsAre;
+
+const double kNan = std::nan("");
+
+StepRecord record(int node, int64_t step, double loss, int64_t bytes) {
+  StepRecord r;
+  r.node = node;
+  r.step = step;
+  r.samples = step * 10;
+  r.seconds = double(step) + 0.1 * node;
+  r.loss = loss;
+  r.bytes_sent_slow = bytes;
+  r.compute_seconds = 1 + node;
+  return r;
+}
+
+TEST(Curves, NodesOfAStepAreMerged) {
+  const auto merged = merge_nodes(
+      {record(0, 2, 1, 5), record(0, 1, 2, 5), record(1, 1, 4, 7), record(1, 2, kNan, 7)});
+  ASSERT_EQ(merged.size(), 2u);
+  EXPECT_EQ(merged[0].step, 1);
+  EXPECT_EQ(merged[0].loss, 3);
+  EXPECT_EQ(merged[1].loss, 1);  // a skipped node's loss does not count
+  EXPECT_EQ(merged[0].bytes_sent_slow, 12);
+  EXPECT_EQ(merged[0].seconds, 1.1);
+  EXPECT_EQ(merged[0].samples, 10);
+  EXPECT_EQ(time_by_part(merged).compute, 1.5);
+}
+
+TEST(Curves, ThinningAverages) {
+  EXPECT_THAT(thinned({1, 2, 3, 4, 5, 6}, 3), ElementsAre(1.5, 3.5, 5.5));
+  EXPECT_THAT(thinned({1, 3, kNan, 6}, 2), ElementsAre(2, 6));
+  EXPECT_THAT(thinned({1, 2}, 3), ElementsAre(1, 2));
+  std::vector<double> many(12'345);
+  std::iota(many.begin(), many.end(), 0);
+  EXPECT_EQ(thinned(many, 2000).size(), 2000u);
+}
+
+TEST(Curves, SmoothingKeepsAConstantAndStepsOverNan) {
+  EXPECT_THAT(smoothed({2, 2, kNan, 2}, 5),
+              ElementsAre(DoubleEq(2), DoubleEq(2), DoubleEq(2), DoubleEq(2)));
+  EXPECT_THAT(smoothed({1, 5}, 1), ElementsAre(1, 5));
+  // keep = 1/2: (0 * 1/4 + 3 * 1/2) / (3/4)
+  EXPECT_THAT(smoothed({0, 3}, 3), ElementsAre(0, DoubleEq(2)));
+  EXPECT_TRUE(std::isnan(smoothed({kNan}, 3)[0]));
+}
+
+TEST(Curves, BytesAddUpAndEvaluationsFindTheirs) {
+  const auto merged = merge_nodes({record(0, 1, 1, 5), record(0, 2, 1, 0), record(0, 3, 1, 5)});
+  const Curves c = curves_of(merged, {{2, 20, 2.0, 0.5, 0.9}, {3, 30, 3.0, 0.4, 0.91}}, 100);
+  EXPECT_THAT(c.bytes, ElementsAre(5, 5, 10));
+  EXPECT_THAT(c.eval_bytes, ElementsAre(5, 10));
+  EXPECT_THAT(c.eval_accuracy, ElementsAre(0.9, 0.91));
+  EXPECT_EQ(c.steps_per_point, 1);
+}
+
+TEST(Curves, NothingRecordedIsNoCurve) {
+  const Curves c = curves_of({}, {{2, 20, 2.0, 0.5, 0.9}}, 100);
+  EXPECT_TRUE(c.loss.empty());
+  EXPECT_THAT(c.eval_bytes, ElementsAre(0));
+  EXPECT_EQ(time_by_part({}).total(), 0);
+}
+
+}  // namespace
+}  // namespace hybridsync

@@ -1,0 +1,86 @@
+#include "hybridsync/observe/run_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hybridsync/config/error.h"
+#include "tests/observe/sample_run.h"
+#include "tests/observe/scratch_folder.h"
+
+namespace hybridsync {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string error_of(const std::string& folder) {
+  try {
+    read_run(folder);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(RunData, ReadsWhatTheRecorderWrote) {
+  ScratchFolder scratch;
+  const RunData run = read_run(write_sample_run(scratch / "a", {.steps = 48, .interval = 8}));
+  EXPECT_EQ(run.steps.size(), 96u);  // of two nodes
+  EXPECT_EQ(run.evaluations.size(), 12u);
+  EXPECT_EQ(run.events.size(), 1u);
+  EXPECT_TRUE(run.finished);
+  EXPECT_THAT(run.notes, IsEmpty());
+  EXPECT_EQ(run.summary.k_final, 8);
+  EXPECT_EQ(run.summary.final_accuracy, run.evaluations.back().accuracy);
+  EXPECT_THAT(run.config, HasSubstr("every = 8"));
+  EXPECT_THAT(run.environment, HasSubstr("world_size"));
+}
+
+TEST(RunData, ARunCutShortShowsWhatItHas) {
+  ScratchFolder scratch;
+  const RunData whole = read_run(write_sample_run(scratch / "whole", {.steps = 48}));
+  const RunData cut = read_run(write_sample_run(scratch / "cut", {.steps = 48, .finished = false}));
+  EXPECT_FALSE(cut.finished);
+  EXPECT_THAT(cut.notes,
+              ElementsAre(HasSubstr("last line is cut short"), HasSubstr("no summary.json")));
+  EXPECT_EQ(cut.summary.name, "cut");
+  EXPECT_EQ(cut.summary.steps, whole.summary.steps);
+  EXPECT_EQ(cut.summary.samples, whole.summary.samples);
+  EXPECT_EQ(cut.summary.bytes_sent_slow, whole.summary.bytes_sent_slow);
+  EXPECT_EQ(cut.summary.rounds, whole.summary.rounds);
+  EXPECT_DOUBLE_EQ(cut.summary.final_loss, whole.summary.final_loss);
+  EXPECT_NEAR(cut.summary.utilisation, whole.summary.utilisation, 0.02);
+}
+
+TEST(RunData, UnreadableLinesAreCounted) {
+  ScratchFolder scratch;
+  const std::string folder = write_sample_run(scratch / "a", {.steps = 12, .nodes = 1});
+  std::ofstream(folder + "/metrics.jsonl", std::ios::app) << "{\"st\n\n[1]\n{\"step\":13}\n";
+  const RunData run = read_run(folder);
+  EXPECT_EQ(run.steps.size(), 13u);
+  EXPECT_THAT(run.notes,
+              ElementsAre("metrics.jsonl: 2 unreadable lines are left out, the first is line 13"));
+}
+
+TEST(RunData, ABrokenSummaryIsNoted) {
+  ScratchFolder scratch;
+  const std::string folder = write_sample_run(scratch / "a", {.steps = 12});
+  std::ofstream(folder + "/summary.json") << "{\"name\": 3}";
+  const RunData run = read_run(folder);
+  EXPECT_FALSE(run.finished);
+  EXPECT_THAT(run.notes, ElementsAre(HasSubstr("summary.json cannot be read")));
+  EXPECT_EQ(run.summary.steps, 12);
+}
+
+TEST(RunData, AFolderThatIsNoRunIsNamed) {
+  ScratchFolder scratch;
+  EXPECT_THAT(error_of(scratch / "none"),
+              HasSubstr(scratch / "none is no run: there is no such folder"));
+  std::filesystem::create_directory(scratch / "empty");
+  EXPECT_THAT(error_of(scratch / "empty"),
+              HasSubstr(scratch / "empty is no run: it holds no metrics.jsonl"));
+}
+
+}  // namespace
+}  // namespace hybridsync
