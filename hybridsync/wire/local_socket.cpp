@@ -107,8 +107,12 @@ LocalSocket::State LocalSocket::receive(Message* message) {
   header.msg_iovlen = 1;
   header.msg_control = control.data();
   header.msg_controllen = control.size();
-  const ssize_t got = ::recvmsg(fd_.get(), &header, MSG_CMSG_CLOEXEC);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return State::nothing;
+  ssize_t got;
+  do {
+    got = ::recvmsg(fd_.get(), &header, MSG_CMSG_CLOEXEC);
+    // A peer that closed without reading everything: said once, before its last words can be read.
+  } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
+  if (got < 0 && errno == EAGAIN) return State::nothing;
   if (got <= 0) return State::closed;
   message->descriptors = descriptors_of(header);
   message->text.assign(text.data(), static_cast<size_t>(got));

@@ -1,8 +1,8 @@
 // The meeting at the abstract socket, as seen by rank 0 (Host) and by the others (join).
 //
-// One line of text per message. To rank 0: "join SIZE RANK RUN_ID". From rank 0: "absent R R ..."
-// while ranks are missing, "refuse WHY", "fail WHY", and at the end "go PID PID ..." with one pidfd
-// per rank.
+// One line of text per message. To rank 0: "join SIZE RANK RUN_ID", then nothing, or why this rank
+// gave up. From rank 0: "absent R R ..." while ranks are missing, "refuse WHY", "fail WHY", and at
+// the end "go PID PID ..." with one pidfd per rank.
 #include "hybridsync/wire/node_rendezvous.h"
 
 #include <poll.h>
@@ -132,9 +132,11 @@ class Host {
   void check_seated() {
     for (int r = 1; r < seat_.size; ++r) {
       if (!links_.connections[r]) continue;
-      LocalSocket::Message ignored;
-      if (links_.connections[r].receive(&ignored) == LocalSocket::State::closed ||
-          !process_lives(links_.peers[r].pidfd)) {
+      const bool lives = process_lives(links_.peers[r].pidfd);
+      LocalSocket::Message last_words;
+      const auto state = links_.connections[r].receive(&last_words);
+      if (state == LocalSocket::State::message) throw RunEnded(last_words.text);
+      if (state == LocalSocket::State::closed || !lives) {
         throw RunEnded(gone_sentence(seat_.node, r, links_.peers[r].pid, kWhat));
       }
     }
@@ -185,6 +187,16 @@ class Guest {
       : seat_(seat), patience_(patience), waiter_(patience), absent_{0} {}
 
   NodeLinks meet() {
+    try {
+      return look_for_host();
+    } catch (const std::exception& error) {
+      if (host_) host_.send(error.what());
+      throw;
+    }
+  }
+
+ private:
+  NodeLinks look_for_host() {
     for (;;) {
       check(waiter_, patience_, seat_, absent_);
       if (!host_ && !connect()) {
@@ -197,7 +209,6 @@ class Guest {
     }
   }
 
- private:
   bool connect() {
     host_ = LocalSocket::connect(socket_name(seat_));
     if (!host_) return false;

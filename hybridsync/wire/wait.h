@@ -23,9 +23,9 @@ struct Waiting {
 // `show_after` and then about every `show_after`; it must not block. `interrupt` (may be null) is
 // polled at least every 100 ms.
 struct Patience {
-  std::optional<std::chrono::milliseconds> limit;  // none: for ever, visibly
+  std::optional<std::chrono::milliseconds> limit{};  // none: for ever, visibly
   std::chrono::milliseconds show_after{2000};
-  std::function<void(const Waiting&)> show;
+  std::function<void(const Waiting&)> show{};
   const std::atomic<bool>* interrupt = nullptr;
 };
 
