@@ -1,4 +1,5 @@
-// How the flat gradient is cut for the way inside a node: which parameters travel together, and when.
+// How the flat gradient is cut for the way inside a node: which parameters travel together, and
+// when.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ struct Slice {
   Real type = Real::f32;
   int64_t offset = 0;  // elements
   int64_t count = 0;
-  int bucket = 0;      // the bucket it travels in
+  int bucket = 0;  // the bucket it travels in
 };
 
 // A contiguous range of the flat gradient that is reduced in one call.
@@ -36,9 +37,10 @@ struct ParameterShape {
   int64_t count = 0;
 };
 
-// Lays parameters out one after the other, in the order given (the order in which backward finishes them:
-// last layer first), and cuts where a bucket would exceed `bucket_bytes`. A parameter is never split, so one
-// larger than that has a bucket of its own. Every parameter starts at a multiple of 64 bytes.
+// Lays parameters out one after the other, in the order given (the order in which backward finishes
+// them: last layer first), and cuts where a bucket would exceed `bucket_bytes`. A parameter is
+// never split, so one larger than that has a bucket of its own. Every parameter starts at a
+// multiple of 64 bytes.
 Layout plan_buckets(const std::vector<ParameterShape>& parameters, int64_t bucket_bytes);
 
 }  // namespace hybridsync

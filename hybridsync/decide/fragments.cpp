@@ -19,8 +19,8 @@ int64_t pieces(int64_t count, int64_t limit, int64_t shares) {
 
 void cut(Real type, int64_t count, int64_t fragment_bytes, FragmentTable& table) {
   if (count == 0) return;
-  const int64_t limit =
-      std::max(kAlignment, fragment_bytes / static_cast<int64_t>(size_of(type)) / kAlignment * kAlignment);
+  const int64_t limit = std::max(
+      kAlignment, fragment_bytes / static_cast<int64_t>(size_of(type)) / kAlignment * kAlignment);
   const int64_t n = pieces(count, limit, static_cast<int64_t>(table.nodes) * table.lanes);
   const int64_t length = std::min(limit, round_up((count + n - 1) / n, kAlignment));
   for (int64_t offset = 0; offset < count; offset += length) {

@@ -23,10 +23,11 @@ struct Fragment {
 struct FragmentTable {
   int nodes = 1;
   int lanes = 1;
-  std::vector<Fragment> fragments;  // by id; never empty: fragment 0 carries what belongs to no number
+  std::vector<Fragment>
+      fragments;  // by id; never empty: fragment 0 carries what belongs to no number
 
-  // The local rank that is a node's endpoint for the fragment, so that all of a node's network cards carry
-  // traffic, and the node that owns it.
+  // The local rank that is a node's endpoint for the fragment, so that all of a node's network
+  // cards carry traffic, and the node that owns it.
   int lane(int fragment) const { return fragment % lanes; }
   int owner(int fragment) const { return fragment / lanes % nodes; }
 
@@ -34,8 +35,9 @@ struct FragmentTable {
   int64_t largest_bytes() const;
 };
 
-// Cuts `count_f32` and `count_f64` elements into pieces of at most `fragment_bytes`, nearly equal within a
-// type, and as many as make owners and lanes share the work evenly where the vector is long enough for it.
+// Cuts `count_f32` and `count_f64` elements into pieces of at most `fragment_bytes`, nearly equal
+// within a type, and as many as make owners and lanes share the work evenly where the vector is
+// long enough for it.
 FragmentTable plan_fragments(int64_t count_f32, int64_t count_f64, int nodes, int lanes,
                              int64_t fragment_bytes);
 

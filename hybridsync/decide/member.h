@@ -1,5 +1,5 @@
-// A node's side of one fragment's rounds: a machine without sockets, threads or clock. This is the synchronous
-// part: at most one contribution is unresolved, and training waits for its result.
+// A node's side of one fragment's rounds: a machine without sockets, threads or clock. This is the
+// synchronous part: at most one contribution is unresolved, and training waits for its result.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ class Member {
   // Whether a round is due after this many steps on top of the newest result.
   bool due(int64_t steps_since_result) const { return steps_since_result >= interval_; }
 
-  // Completes a draft (all but node, sequence, base and mode) and makes it the unresolved one. Nothing may be
-  // unresolved before.
+  // Completes a draft (all but node, sequence, base and mode) and makes it the unresolved one.
+  // Nothing may be unresolved before.
   [[nodiscard]] Contribution contribute(Contribution draft);
 
   [[nodiscard]] MemberAction on(const Result& result);
@@ -41,10 +41,10 @@ class Member {
   [[nodiscard]] std::optional<Diverged> applied(const Result& result, uint64_t after);
 
   Version version() const { return version_; }
-  Mode mode() const { return mode_; }            // of the next round
+  Mode mode() const { return mode_; }             // of the next round
   int64_t interval() const { return interval_; }  // K of the next round
   bool unresolved() const { return unresolved_.has_value(); }
-  bool finished() const { return finished_; }    // every member is
+  bool finished() const { return finished_; }  // every member is
 
   bool operator==(const Member&) const = default;
 

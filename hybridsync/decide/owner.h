@@ -1,8 +1,10 @@
-// The owner of a fragment collects one contribution per member and publishes the result: a machine without
-// sockets, threads or clock. This is the synchronous part: a round waits for every member, for ever if need be.
+// The owner of a fragment collects one contribution per member and publishes the result: a machine
+// without sockets, threads or clock. This is the synchronous part: a round waits for every member,
+// for ever if need be.
 //
-// Use: on(contribution) for everything that arrives; when it answers Close, do the arithmetic on those
-// contributions and call publish(), which moves to the next version and gives the message for all members.
+// Use: on(contribution) for everything that arrives; when it answers Close, do the arithmetic on
+// those contributions and call publish(), which moves to the next version and gives the message for
+// all members.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +45,8 @@ class Owner {
  public:
   Owner(int fragment, int members, Schedule schedule);
 
-  // A contribution to the open round. A duplicate changes nothing. One that is based on another version,
-  // another mode or another anchor than the others' is a disagreement.
+  // A contribution to the open round. A duplicate changes nothing. One that is based on another
+  // version, another mode or another anchor than the others' is a disagreement.
   [[nodiscard]] OwnerAction on(const Contribution& contribution);
 
   // After the arithmetic of a Close: the result's hash and payloads. Opens the next round.

@@ -10,11 +10,12 @@ namespace hybridsync {
 // A fragment's version: the number of rounds it has been through.
 using Version = int64_t;
 
-// What a round carries. gradient: every node's mean gradient of one step, and the inner optimizer applies
-// the mean. delta: anchor minus parameters, and the outer optimizer moves the anchor.
+// What a round carries. gradient: every node's mean gradient of one step, and the inner optimizer
+// applies the mean. delta: anchor minus parameters, and the outer optimizer moves the anchor.
 enum class Mode : uint8_t { gradient = 0, delta = 1 };
 
-// The path of a run, the same on all nodes: `synchronous_rounds` rounds of one step each, then the strategy.
+// The path of a run, the same on all nodes: `synchronous_rounds` rounds of one step each, then the
+// strategy.
 struct Schedule {
   Strategy strategy = Strategy::every_step;
   int64_t synchronous_rounds = 0;

@@ -4,7 +4,8 @@
 //   average             a' = a - D                                  lr 1, momentum 0
 //   sgd                 a' = a - lr D
 //   momentum            b' = mu b + D,  a' = a - lr b'
-//   Nesterov momentum   b' = mu b + D,  a' = a - lr (D + mu b')     DiLoCo (Douillard et al. 2023): lr 0.7, mu 0.9
+//   Nesterov momentum   b' = mu b + D,  a' = a - lr (D + mu b')     DiLoCo (Douillard et al. 2023):
+//   lr 0.7, mu 0.9
 #pragma once
 
 #include "hybridsync/config/config.h"
@@ -12,9 +13,9 @@
 
 namespace hybridsync {
 
-// Moves `anchor` in place. `buffer` is empty without momentum; with it, it has the anchor's type and length, starts
-// at zero and is updated. lr 0 keeps the anchor. One member, lr 1 and no momentum: the new anchor equals that
-// member's parameters to one unit in the last place.
+// Moves `anchor` in place. `buffer` is empty without momentum; with it, it has the anchor's type
+// and length, starts at zero and is updated. lr 0 keeps the anchor. One member, lr 1 and no
+// momentum: the new anchor equals that member's parameters to one unit in the last place.
 void outer_step(const OuterConfig& outer, ConstValues mean_delta, Values anchor, Values buffer);
 
 }  // namespace hybridsync

@@ -1,0 +1,38 @@
+// What the synchronizer needs from a framework: numbers in and out of a model, and one optimizer
+// step.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hybridsync/decide/fragments.h"
+#include "hybridsync/math/values.h"
+#include "hybridsync/sync/side_data.h"
+
+namespace hybridsync {
+
+// Called from the training thread, between micro-steps only.
+class Replica {
+ public:
+  virtual ~Replica() = default;
+
+  // A fragment of the parameters, in the flat order of the gradients.
+  virtual void read(const Fragment& fragment, Values out) const = 0;
+  virtual void write(const Fragment& fragment, ConstValues values) = 0;
+  // In place: what read() would give after write(values); the identity unless parameters are
+  // narrower than the core.
+  virtual void round(const Fragment& fragment, Values values) const = 0;
+
+  // One optimizer step with the gradients as they lie in set `set` of the buckets. Parameters with
+  // used[i] == 0 got no gradient on any rank and stay untouched, weight decay included. `lr_factor`
+  // multiplies the base learning rates. Returns the learning rate of the first group.
+  virtual double optimizer_step(int set, double lr_factor, const std::vector<uint8_t>& used) = 0;
+
+  // Batch-norm statistics: a window's merged ones advance the running ones, once.
+  virtual void advance_statistics(const std::vector<Moments>& window) = 0;
+  // The running ones, each with this weight, and back.
+  virtual SideData running_statistics(double weight) const = 0;
+  virtual void set_running_statistics(const SideData& side) = 0;
+};
+
+}  // namespace hybridsync

@@ -1,0 +1,219 @@
+#include "hybridsync/sync/synchronizer.h"
+
+#include <cassert>
+#include <cmath>
+
+#include "hybridsync/config/error.h"
+#include "hybridsync/math/arithmetic.h"
+#include "hybridsync/math/learning_rate.h"
+
+namespace hybridsync {
+namespace {
+
+size_t side_bytes(const SideData& shape) {
+  Writer writer;
+  write(shape, writer);
+  return writer.view().size();
+}
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::vector<Gradients> place(const Layout& layout, int sets, NodeMemory& memory) {
+  const size_t f64_bytes = layout.count_f64 * sizeof(double);
+  const size_t f32_bytes = layout.count_f32 * sizeof(float);
+  std::vector<Gradients> placed;
+  for (int s = 0; s < sets; ++s) {
+    const auto slots = memory.allocate_slots(std::max<size_t>(f64_bytes + f32_bytes, 64));
+    std::byte* mine = slots.slot(memory.rank()).data();
+    placed.push_back({values_at(mine + f64_bytes, Real::f32, layout.count_f32),
+                      values_at(mine, Real::f64, layout.count_f64)});
+  }
+  return placed;
+}
+
+}  // namespace
+
+Synchronizer::Synchronizer(Options options, Wires& wires, Replica& replica)
+    : config_(options.config),
+      nodes_(options.config.nodes()),
+      layout_(std::move(options.layout)),
+      wires_(wires),
+      replica_(replica),
+      window_bytes_(64 + side_bytes(options.side_shape)),
+      sets_(place(layout_, options.sets, *wires.memory)),
+      reducer_(*wires.group, layout_, config_.node_tier().overlap != Overlap::off) {
+  if (config_.tiers.size() > 1)
+    rounds_ = std::make_unique<NodeRounds>(config_, options.environment, layout_,
+                                           side_bytes(options.side_shape), wires, replica,
+                                           options.patience);
+}
+
+void Synchronizer::open(int set) {
+  set_ = set;
+  reducer_.begin(sets_[static_cast<size_t>(set)]);
+}
+
+Values Synchronizer::flat(Real type) const {
+  return sets_[static_cast<size_t>(set_)].all(type);
+}
+
+std::optional<StepRecord> Synchronizer::close(Window mine) {
+  require(reducer_.join());
+  StepRecord record = begin_record();
+  const auto start = Clock::now();
+  agree(mine);
+  record.agree_seconds = seconds_since(start);
+  if (node_.interrupted) throw Interrupted("interrupted at step " + std::to_string(step_));
+  if (node_.micro_steps == 0) return std::nullopt;
+  const bool together = gradient_mode();
+  const bool stepped = together ? step_together(record) : step_alone(record);
+  count_step(stepped, together);
+  record.skipped = !stepped;
+  if (rounds_ && !together && steps_since_ >= rounds_->interval()) delta_round(record);
+  if (rounds_) rounds_->set_anchor_if_due();
+  finish_record(record);
+  return record;
+}
+
+void Synchronizer::agree(const Window& mine) {
+  Window window = mine;
+  window.bytes_fast = wires_.group->counters().bytes;
+  Writer writer;
+  write(window, writer);
+  std::vector<Window> by_rank;
+  for (const Bytes& bytes : gather(*wires_.group, writer.view(), window_bytes_)) {
+    Reader reader(bytes);
+    by_rank.push_back(read_window(reader));
+  }
+  node_ = merge(by_rank);
+}
+
+// Sums become means; the norm of the means tells whether all of them are finite.
+double Synchronizer::normalise(double weight) {
+  if (weight > 0)
+    for (Real type : {Real::f32, Real::f64}) scale(flat(type), 1 / weight);
+  return norm();
+}
+
+double Synchronizer::norm() const {
+  return std::sqrt(squared_norm(as_const(flat(Real::f32))) +
+                   squared_norm(as_const(flat(Real::f64))));
+}
+
+bool Synchronizer::step_alone(StepRecord& record) {
+  const double gradient_norm = normalise(node_.weight);
+  return apply({node_.weight, node_.samples * nodes_, &node_.side}, gradient_norm, record);
+}
+
+bool Synchronizer::step_together(StepRecord& record) {
+  const bool finite = std::isfinite(normalise(node_.weight));
+  const auto start = Clock::now();
+  const RoundOutcome outcome = rounds_->gradient_round(
+      draft(finite ? node_.weight : 0), sets_[static_cast<size_t>(set_)], node_.side);
+  record.exchange_seconds += seconds_since(start);
+  const SideData& side = outcome.side ? *outcome.side : node_.side;
+  return apply({outcome.weight, double(outcome.samples), &side}, norm(), record);
+}
+
+bool Synchronizer::apply(const StepInputs& inputs, double gradient_norm, StepRecord& record) {
+  record.grad_norm = gradient_norm;
+  if (inputs.weight <= 0 || !std::isfinite(gradient_norm)) return false;
+  const auto start = Clock::now();
+  const double clip = config_.train.clip;
+  if (clip > 0 && gradient_norm + 1e-6 > clip)
+    for (Real type : {Real::f32, Real::f64}) scale(flat(type), clip / (gradient_norm + 1e-6));
+  const double factor = lr_scale(config_.learning_rate, inputs.samples) *
+                        lr_schedule(config_.learning_rate, step_, config_.train.steps);
+  record.lr = replica_.optimizer_step(set_, factor, inputs.side->used);
+  replica_.advance_statistics(inputs.side->batch_norm);
+  record.optimizer_seconds = seconds_since(start);
+  return true;
+}
+
+void Synchronizer::count_step(bool stepped, bool together) {
+  ++step_;
+  if (!stepped) ++skipped_;
+  if (together) return;
+  ++steps_since_;
+  samples_since_ += node_.samples;
+  if (!stepped || !std::isfinite(node_.loss_sum)) return;
+  weight_since_ += node_.samples;
+  loss_since_ += node_.loss_sum;
+  loss_weight_since_ += node_.weight;
+}
+
+Contribution Synchronizer::draft(double weight) const {
+  Contribution c;
+  c.finished = node_.finished;
+  c.weight = weight;
+  c.samples = std::llround(node_.samples);
+  c.steps = 1;
+  if (std::isfinite(node_.loss_sum)) {
+    c.loss_sum = node_.loss_sum;
+    c.loss_weight = node_.weight;
+  }
+  return c;
+}
+
+void Synchronizer::delta_round(StepRecord& record) {
+  const auto start = Clock::now();
+  Contribution c = draft(weight_since_);
+  c.samples = std::llround(samples_since_);
+  c.steps = steps_since_;
+  c.loss_sum = loss_since_;
+  c.loss_weight = loss_weight_since_;
+  (void)rounds_->delta_round(c);
+  steps_since_ = 0;
+  weight_since_ = samples_since_ = loss_since_ = loss_weight_since_ = 0;
+  record.exchange_seconds += seconds_since(start);
+}
+
+void Synchronizer::leave(const std::function<void(const StepRecord&)>& record) {
+  assert(node_.finished);
+  while (rounds_ && !rounds_->finished()) leave_round(record);
+}
+
+// Nothing of its own to give any more, but for what it learned since the newest round.
+void Synchronizer::leave_round(const std::function<void(const StepRecord&)>& record) {
+  StepRecord step = begin_record();
+  node_.micro_steps = 0;
+  node_.weight = node_.loss_sum = node_.samples = 0;
+  if (!gradient_mode()) return delta_round(step);
+  const bool stepped = step_together(step);
+  if (stepped) count_step(stepped, true);
+  rounds_->set_anchor_if_due();
+  finish_record(step);
+  if (stepped) record(step);
+}
+
+int64_t Synchronizer::samples() const {
+  return (rounds_ ? rounds_->samples() : 0) + std::llround(samples_since_);
+}
+
+StepRecord Synchronizer::begin_record() const {
+  StepRecord record;
+  record.mode = !rounds_ ? "alone" : gradient_mode() ? "every_step" : "periodic";
+  record.interval = interval();
+  record.reduce_seconds = reducer_.times().reduce_seconds;
+  record.reduce_wait_seconds = reducer_.times().wait_seconds;
+  return record;
+}
+
+void Synchronizer::finish_record(StepRecord& record) {
+  record.step = step_;
+  record.samples = samples();
+  record.rounds = rounds();
+  record.loss =
+      node_.weight > 0 ? node_.loss_sum / node_.weight : std::numeric_limits<double>::quiet_NaN();
+  record.global_loss = rounds_ ? rounds_->loss() : record.loss;
+  record.bytes_fast = node_.bytes_fast - fast_before_;
+  record.bytes_sent_slow = bytes_sent_slow() - sent_before_;
+  record.bytes_received_slow = bytes_received_slow() - received_before_;
+  fast_before_ = node_.bytes_fast;
+  sent_before_ = bytes_sent_slow();
+  received_before_ = bytes_received_slow();
+}
+
+}  // namespace hybridsync

@@ -1,0 +1,141 @@
+#include "hybridsync/torch/parameters.h"
+
+#include <torch/nn/module.h>
+
+#include <algorithm>
+#include <set>
+
+#include "hybridsync/config/error.h"
+
+namespace hybridsync {
+namespace {
+
+Real accumulator_type(const std::string& name, const at::Tensor& p) {
+  if (p.layout() != at::kStrided || !p.is_non_overlapping_and_dense())
+    throw ConfigError("parameter " + name +
+                      " is not a dense tensor: hybridsync cannot lay it out flat");
+  switch (p.scalar_type()) {
+    case at::kDouble:
+      return Real::f64;
+    case at::kFloat:
+    case at::kHalf:
+    case at::kBFloat16:
+      return Real::f32;
+    default:
+      throw ConfigError(
+          "parameter " + name + " has type " + std::string(toString(p.scalar_type())) +
+          ": hybridsync trains float64, float32, float16 and bfloat16; freeze it with "
+          "requires_grad_(false) or convert it");
+  }
+}
+
+at::ScalarType scalar_type(Real type) { return type == Real::f32 ? at::kFloat : at::kDouble; }
+
+// The part of a dense tensor, seen in memory order, that starts at `begin`.
+at::Tensor in_memory_order(const at::Tensor& t, int64_t begin, int64_t count) {
+  return t.detach().as_strided({count}, {1}, t.storage_offset() + begin);
+}
+
+at::Tensor tensor_of(const Values& v) {
+  return std::visit(
+      [](auto s) {
+        using T = typename decltype(s)::value_type;
+        return at::from_blob(s.data(), {static_cast<int64_t>(s.size())},
+                             c10::CppTypeToScalarType<T>::value);
+      },
+      v);
+}
+
+at::Tensor tensor_of(const ConstValues& v) {
+  return std::visit(
+      [](auto s) {
+        using T = std::remove_const_t<typename decltype(s)::element_type>;
+        return at::from_blob(const_cast<T*>(s.data()), {static_cast<int64_t>(s.size())},
+                             c10::CppTypeToScalarType<T>::value);
+      },
+      v);
+}
+
+}  // namespace
+
+Parameters::Parameters(torch::nn::Module& model, int64_t bucket_bytes) {
+  std::set<c10::TensorImpl*> seen;
+  for (const auto& item : model.named_parameters()) {
+    if (!item.value().defined() || !seen.insert(item.value().unsafeGetTensorImpl()).second)
+      continue;
+    if (!item.value().requires_grad()) {
+      frozen_.push_back(item.value());
+      frozen_names_.push_back(item.key());
+      continue;
+    }
+    const Real type = accumulator_type(item.key(), item.value());
+    const bool narrow = item.value().scalar_type() != scalar_type(type);
+    entries_.push_back({item.key(), item.value(), {type, 0, item.value().numel(), 0}, narrow});
+    any_narrow_ = any_narrow_ || narrow;
+  }
+  std::reverse(entries_.begin(), entries_.end());
+  std::vector<ParameterShape> shapes;
+  for (const Entry& e : entries_) shapes.push_back({e.slice.type, e.slice.count});
+  layout_ = plan_buckets(shapes, bucket_bytes);
+  for (size_t i = 0; i < entries_.size(); ++i) entries_[i].slice = layout_.slices[i];
+  if (!entries_.empty()) device_ = entries_.front().tensor.device();
+  for (const Entry& e : entries_)
+    if (e.tensor.device() != device_)
+      throw ConfigError("parameter " + e.name + " is on " + e.tensor.device().str() + ", " +
+                        entries_.front().name + " on " + device_.str() +
+                        ": hybridsync needs a rank's parameters on one device");
+}
+
+template <class F>
+void Parameters::for_overlaps(const Fragment& fragment, F f) const {
+  for (const Entry& e : entries_) {
+    if (e.slice.type != fragment.type) continue;
+    const int64_t begin = std::max(e.slice.offset, fragment.offset);
+    const int64_t end = std::min(e.slice.offset + e.slice.count, fragment.offset + fragment.count);
+    if (begin < end)
+      f(e, in_memory_order(e.tensor, begin - e.slice.offset, end - begin), begin - fragment.offset,
+        end - begin);
+  }
+}
+
+void Parameters::read(const Fragment& fragment, Values out) const {
+  at::NoGradGuard no_grad;
+  at::Tensor flat = tensor_of(out);
+  flat.zero_();
+  for_overlaps(fragment, [&](const Entry&, const at::Tensor& part, int64_t at, int64_t count) {
+    flat.narrow(0, at, count).copy_(part);
+  });
+}
+
+void Parameters::write(const Fragment& fragment, ConstValues values) const {
+  at::NoGradGuard no_grad;
+  const at::Tensor flat = tensor_of(values);
+  for_overlaps(fragment, [&](const Entry&, at::Tensor part, int64_t at, int64_t count) {
+    part.copy_(flat.narrow(0, at, count));
+  });
+}
+
+void Parameters::round(const Fragment& fragment, Values values) const {
+  if (!any_narrow_) return;
+  at::NoGradGuard no_grad;
+  at::Tensor flat = tensor_of(values);
+  for_overlaps(fragment, [&](const Entry& e, const at::Tensor&, int64_t at, int64_t count) {
+    if (!e.narrow) return;
+    at::Tensor part = flat.narrow(0, at, count);
+    part.copy_(part.to(e.tensor.scalar_type()));
+  });
+}
+
+void Parameters::check_unchanged() const {
+  const std::string remedy =
+      " after the Trainer was made; make a new Trainer for the changed model, on all ranks";
+  for (const Entry& e : entries_)
+    if (!e.tensor.requires_grad())
+      throw ConfigError("parameter " + e.name + " was frozen (requires_grad false)" + remedy);
+  for (size_t i = 0; i < frozen_.size(); ++i)
+    if (frozen_[i].requires_grad())
+      throw ConfigError("parameter " + frozen_names_[i] + " was unfrozen (requires_grad true)" +
+                        remedy);
+}
+
+}  // namespace hybridsync
