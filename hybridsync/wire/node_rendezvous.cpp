@@ -158,7 +158,7 @@ class Host {
 
   void tell_absent() {
     std::string text = "absent";
-    for (int r : absent()) text += " " + std::to_string(r);
+    for (int r : absent()) text.append(" ").append(std::to_string(r));
     tell_all(text);
   }
 
@@ -166,7 +166,7 @@ class Host {
     std::string text = "go";
     std::vector<int> pidfds;
     for (const auto& peer : links_.peers) {
-      text += " " + std::to_string(peer.pid);
+      text.append(" ").append(std::to_string(peer.pid));
       pidfds.push_back(peer.pidfd.get());
     }
     tell_all(text, pidfds);
