@@ -34,7 +34,19 @@ pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 if(HYBRIDSYNC_TESTS)
   find_package(GTest REQUIRED)
 endif()
-if(HYBRIDSYNC_TORCH)
+# Torch by its own CMake files, or straight from the folder of an installed Python package: those of a
+# CUDA build do not load without the CUDA toolkit, which this build does not need.
+set(HYBRIDSYNC_TORCH_FOLDER "" CACHE PATH "folder of an installed torch package, used instead of find_package(Torch)")
+if(HYBRIDSYNC_TORCH AND HYBRIDSYNC_TORCH_FOLDER)
+  set(_torch_lib ${HYBRIDSYNC_TORCH_FOLDER}/lib)
+  add_library(hs_torch_package INTERFACE)
+  target_include_directories(hs_torch_package SYSTEM INTERFACE ${HYBRIDSYNC_TORCH_FOLDER}/include
+    ${HYBRIDSYNC_TORCH_FOLDER}/include/torch/csrc/api/include)
+  target_link_libraries(hs_torch_package INTERFACE -Wl,--no-as-needed ${_torch_lib}/libtorch.so
+    -Wl,--as-needed ${_torch_lib}/libtorch_cpu.so ${_torch_lib}/libc10.so)
+  target_link_options(hs_torch_package INTERFACE -Wl,-rpath,${_torch_lib} -Wl,--allow-shlib-undefined)
+  set(TORCH_LIBRARIES hs_torch_package)
+elseif(HYBRIDSYNC_TORCH)
   find_package(Torch REQUIRED)
 endif()
 
