@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,19 +14,28 @@
 namespace hybridsync {
 
 struct ZmqOptions {
-  std::string run_id;            // frames of another run are dropped with a log line
+  std::string run_id;  // messages of another run are refused
   int node = 0;
   int nodes = 1;
-  int lane = 0;                  // local rank; joins the ranks with the same one
-  int ranks_per_node = 1;        // rank of (node, lane) in the rendezvous = node * ranks_per_node + lane
-  size_t max_message_bytes = 64 << 20;  // header + body of the largest legal message, from the fragment table
+  int lane = 0;            // local rank; joins the ranks with the same one
+  int ranks_per_node = 1;  // rank of (node, lane) at the rendezvous: node * ranks_per_node + lane
+  // Header + body of the largest legal message, from the fragment table. Whoever sends more loses
+  // its connection.
+  size_t max_message_bytes = 64 << 20;
   EmulateConfig emulate;
-  std::span<std::byte> link;     // 128 zeroed bytes that all ranks of the node share: the emulated link's
-                                 // state, since lanes share the node's link. Empty: this exchange's own.
+  // 128 zeroed bytes that all ranks of the node share and that outlive the exchange: the emulated
+  // link's state, since lanes share the node's link. Empty: this exchange's own.
+  std::span<std::byte> link;
+  std::function<void(const std::string&)>
+      log;  // a sentence on what was refused; null: standard error
 };
 
 // Binds, meets the others at the rendezvous, connects to all; returns when every connection stands.
-// Collective over all ranks of the run (also those of other lanes). Throws RunEnded past the patience's limit.
+// Collective over all ranks of the run (also those of other lanes). Throws RunEnded past the
+// patience's limit, naming the nodes that are missing, and when a peer dies meanwhile.
+//
+// A peer whose connection closes is lost; a silent one never is. Destruction says goodbye and waits
+// until the peers have everything that was sent, for 2 s at most.
 std::unique_ptr<Exchange> make_zmq_exchange(const ZmqOptions& options, Rendezvous& rendezvous,
                                             const Patience& patience);
 
