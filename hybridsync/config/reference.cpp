@@ -51,8 +51,9 @@ emulate = { rate = "100 Mbit/s", rtt = "50 ms" }
 )";
 
 std::string heading(const Section& section) {
-  if (section.scope == Scope::run) return "[" + section.table + "]";
-  if (section.table != "tier") return "`" + section.table.substr(5) + "` of the outer [[tier]]";
+  if (section.scope == Scope::run) return std::string("[").append(section.table).append("]");
+  if (section.table == "tier.outer") return "`outer` of the outer [[tier]]";
+  if (section.table == "tier.emulate") return "`emulate` of the outer [[tier]]";
   if (section.scope == Scope::every_tier) return "[[tier]]";
   return section.scope == Scope::innermost_tier ? "[[tier]], the innermost" : "[[tier]], the outer";
 }

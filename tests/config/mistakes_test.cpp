@@ -24,6 +24,7 @@ std::string mistake_in_outer(const std::string& line) { return mistake_in(kTiers
 TEST(Mistakes, Syntax) {
   EXPECT_TRUE(mistake_in("[train]\nlr = \n").starts_with("h.toml:2: not TOML: "));
   EXPECT_TRUE(mistake_in("[train\n").starts_with("h.toml:1: not TOML: "));
+  EXPECT_TRUE(mistake_in("[train]\n\xc3\xa9 = 1\n").starts_with("h.toml:2: not TOML: "));
   EXPECT_TRUE(mistake_in("[?train]\n").starts_with("h.toml:1: not TOML: "));
   EXPECT_NE(mistake_in("[train]\nlr = 1\nlr = 2\n").find("h.toml:3: not TOML: "),
             std::string::npos);
