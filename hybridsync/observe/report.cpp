@@ -19,13 +19,15 @@ namespace {
 
 constexpr size_t kPoints = 2000;       // per curve
 constexpr size_t kEvents = 200;        // shown per run
+constexpr size_t kCardRows = 3;        // configurations with cards of their own
 constexpr size_t kPaletteColours = 8;  // --run-0 ... in the style sheet
 
 // A run with all that is drawn of it.
 struct Shown {
   const RunData* data;
   std::string label;
-  std::string colour;  // of CSS: a variable's name, or a colour
+  std::string colour;  // of its configuration, in CSS: a variable's name, or a colour
+  int strength;        // per cent of that colour: paler from seed to seed
   Curves curves;
   TimeByPart time;
 };
@@ -35,10 +37,15 @@ std::string colour_of(size_t index) {
   return "hsl(" + std::to_string(index * 137 % 360) + " 55% 50%)";
 }
 
-std::string swatch(const std::string& colour) {
-  const std::string value = colour.starts_with("--") ? "var(" + colour + ")" : colour;
+std::string swatch(const std::string& colour, int strength = 100) {
+  const std::string full = colour.starts_with("--") ? "var(" + colour + ")" : colour;
+  const std::string value = strength == 100 ? full
+                                            : "color-mix(in srgb, " + full + " " +
+                                                  std::to_string(strength) + "%, var(--card))";
   return "<i class=\"swatch\" style=\"--c:" + value + "\"></i>";
 }
+
+std::string swatch(const Shown& run) { return swatch(run.colour, run.strength); }
 
 // The name, with the seed and then the folder where that is needed to tell runs apart.
 std::string label_of(const RunData& run, const std::vector<RunData>& runs) {
@@ -56,9 +63,16 @@ std::string label_of(const RunData& run, const std::vector<RunData>& runs) {
 
 std::vector<Shown> shown_of(const std::vector<RunData>& runs) {
   std::vector<Shown> shown;
+  std::vector<std::string> names;  // of configurations so far
   for (const RunData& run : runs) {
+    const std::string& name = run.summary.name;
+    const auto same = [&](const Shown& s) { return s.data->summary.name == name; };
+    const auto earlier = std::count_if(shown.begin(), shown.end(), same);
+    if (earlier == 0) names.push_back(name);
+    const size_t index = std::find(names.begin(), names.end(), name) - names.begin();
+    const int strength = std::max<int>(100 - 27 * static_cast<int>(earlier), 40);
     const std::vector<StepRecord> merged = merge_nodes(run.steps);
-    shown.push_back({&run, label_of(run, runs), colour_of(shown.size()),
+    shown.push_back({&run, label_of(run, runs), colour_of(index), strength,
                      curves_of(merged, run.evaluations, kPoints), time_by_part(merged)});
   }
   return shown;
@@ -81,6 +95,7 @@ Json data_of(const std::vector<Shown>& shown) {
     const Curves& c = run.curves;
     runs.push_back({{"label", run.label},
                     {"colour", run.colour},
+                    {"strength", run.strength},
                     {"step", numbers(c.step)},
                     {"samples", numbers(c.samples)},
                     {"seconds", numbers(c.seconds)},
@@ -140,47 +155,53 @@ std::string card(const std::string& value, const std::string& meaning) {
   return "<div class=\"card\"><b>" + value + "</b><span>" + escaped(meaning) + "</span></div>\n";
 }
 
-// "4.0x fewer bytes than sync", whichever way round.
-std::string more_or_less(double factor, const std::string& less, const std::string& more,
-                         const std::string& than) {
+// "4.00x fewer bytes than sync", whichever way round.
+std::string factor_card(double factor, const std::string& less, const std::string& equal,
+                        const std::string& more, const std::string& first) {
   if (!std::isfinite(factor) || factor <= 0) return "";
-  return factor >= 1 ? card(ratio(factor), less + " than " + than)
-                     : card(ratio(1 / factor), more + " than " + than);
+  if (std::abs(factor - 1) < 0.005) return card(ratio(1), equal + " as " + first);
+  return factor > 1 ? card(ratio(factor), less + " than " + first)
+                    : card(ratio(1 / factor), more + " than " + first);
+}
+
+std::string accuracy_card(const Comparison& c, const Comparison& first) {
+  if (!std::isfinite(c.accuracy_gain) || !c.equal_samples) return "";
+  const std::string sign = c.accuracy_gain >= 0 ? "+" : "&minus;";
+  return card(
+      sign + fixed(std::abs(c.accuracy_gain) * 100, 2) + " <small>points</small>",
+      "held-out accuracy: " + percent(c.accuracy, 2) + " against " + percent(first.accuracy, 2));
 }
 
 std::string cards_of(const std::vector<Comparison>& groups) {
+  if (groups.size() > kCardRows + 1) return "";  // the table says it better
   std::string html;
   for (size_t i = 1; i < groups.size(); ++i) {
     const Comparison& c = groups[i];
-    const std::string& first = groups[0].name;
-    html += "<div class=\"cards\">\n<h3>" + escaped(c.name) + " at equal samples</h3>\n";
-    html += more_or_less(c.speed_up, "faster", "slower", first);
-    html += more_or_less(1 / c.traffic, "fewer bytes on the slow link",
-                         "more bytes on the slow link", first);
-    if (std::isfinite(c.accuracy_gain)) {
-      html += card((c.accuracy_gain >= 0 ? "+" : "&minus;") +
-                       fixed(std::abs(c.accuracy_gain) * 100, 2) + " points",
-                   "held-out accuracy, " + percent(c.accuracy, 2) + " against " +
-                       percent(groups[0].accuracy, 2));
-    }
+    const Comparison& first = groups[0];
+    html += "<p class=\"cards-title\">" + escaped(c.name) +
+            (c.equal_samples ? " at equal samples" : " per sample") +
+            "</p>\n<div class=\"cards\">\n";
+    html += factor_card(c.speed_up, "faster", "as fast", "slower", first.name);
+    html +=
+        factor_card(1 / c.traffic, "fewer bytes on the slow link", "as many bytes on the slow link",
+                    "more bytes on the slow link", first.name);
+    html += accuracy_card(c, first);
     if (std::isfinite(c.utilisation)) {
       html += card(percent(c.utilisation, 1),
-                   "of the time spent computing, against " + percent(groups[0].utilisation, 1));
+                   "of the time spent computing, against " + percent(first.utilisation, 1));
     }
     html += "</div>\n";
   }
   return html;
 }
 
-// Colour of a table's row: that of the run, where the row is one run.
-std::string row_swatch(const std::string& name, const std::vector<Shown>& shown) {
-  const Shown* only = nullptr;
+// Colour of a table's row: that of the first run of its configuration.
+std::string row_swatch(const std::string& cell, const std::vector<Shown>& shown) {
   for (const Shown& run : shown) {
-    if (run.data->summary.name != name) continue;
-    if (only) return "";
-    only = &run;
+    const std::string& name = run.data->summary.name;
+    if (cell == name || cell.starts_with(name + " (")) return swatch(run);
   }
-  return only ? swatch(only->colour) : "";
+  return "";
 }
 
 std::string table_html(const Table& table, const std::vector<Shown>& shown) {
@@ -211,7 +232,7 @@ std::string chips_of(const std::vector<Shown>& shown) {
   std::string html;
   for (size_t i = 0; i < shown.size(); ++i) {
     html += "<button type=\"button\" class=\"chip\" data-run=\"" + std::to_string(i) +
-            "\" aria-pressed=\"true\">" + swatch(shown[i].colour) + escaped(shown[i].label) +
+            "\" aria-pressed=\"true\">" + swatch(shown[i]) + escaped(shown[i].label) +
             "</button>\n";
   }
   return html;
@@ -240,15 +261,15 @@ struct PartName {
 };
 constexpr PartName kParts[] = {
     {"--compute", "compute", &TimeByPart::compute},
-    {"--reduce", "reduction, waited", &TimeByPart::reduce_wait},
+    {"--reduce", "reduction waited", &TimeByPart::reduce_wait},
     {"--optimizer", "optimizer", &TimeByPart::optimizer},
-    {"--exchange", "exchange between nodes", &TimeByPart::exchange},
-    {"--agree", "agreement in the node", &TimeByPart::agree},
+    {"--exchange", "exchange", &TimeByPart::exchange},
+    {"--agree", "agreement", &TimeByPart::agree},
     {"--other", "other", &TimeByPart::other},
 };
 
 std::string stack_row(const Shown& run, double longest) {
-  std::string html = "<div class=\"part-row\"><span class=\"name\">" + swatch(run.colour) +
+  std::string html = "<div class=\"part-row\"><span class=\"name\">" + swatch(run) +
                      escaped(run.label) + "</span><div class=\"stack\">";
   for (const PartName& part : kParts) {
     const double seconds = run.time.*part.seconds;
@@ -267,15 +288,13 @@ std::string hidden_share(const TimeByPart& time) {
 }
 
 std::string parts_table(const std::vector<Shown>& shown) {
-  Table table;
-  table.header = {"run"};
-  for (const PartName& part : kParts) table.header.push_back(part.title);
-  table.header.insert(table.header.end(), {"step", "reduction hidden"});
-  std::string html = "<table><thead><tr>";
-  for (const std::string& cell : table.header) html += "<th scope=\"col\">" + cell + "</th>";
-  html += "</tr></thead><tbody>\n";
+  std::string html = "<table><thead><tr><th scope=\"col\">run</th>";
+  for (const PartName& part : kParts)
+    html += "<th scope=\"col\">" + std::string(part.title) + "</th>";
+  html +=
+      "<th scope=\"col\">step</th><th scope=\"col\">reduction hidden</th></tr></thead><tbody>\n";
   for (const Shown& run : shown) {
-    html += "<tr><th scope=\"row\">" + swatch(run.colour) + escaped(run.label) + "</th>";
+    html += "<tr><th scope=\"row\">" + swatch(run) + escaped(run.label) + "</th>";
     for (const PartName& part : kParts) {
       html += "<td>" + human_seconds(run.time.*part.seconds) + "</td>";
     }
@@ -319,8 +338,8 @@ std::string events_of(const std::vector<Shown>& shown) {
   for (const Shown& run : shown) {
     const size_t count = run.data->events.size();
     if (count == 0) continue;
-    html += "<details" + std::string(count <= 8 ? " open" : "") + "><summary>" +
-            swatch(run.colour) + escaped(run.label) + " <small>" + std::to_string(count) +
+    html += "<details" + std::string(count <= 8 ? " open" : "") + "><summary>" + swatch(run) +
+            escaped(run.label) + " <small>" + std::to_string(count) +
             (count == 1 ? " event" : " events");
     if (count > kEvents) html += ", the first " + std::to_string(kEvents) + " shown";
     html += "</small></summary>" + events_table(run.data->events) + "</details>\n";
@@ -331,7 +350,7 @@ std::string events_of(const std::vector<Shown>& shown) {
 std::string configs_of(const std::vector<Shown>& shown) {
   std::string html;
   for (const Shown& run : shown) {
-    html += "<details><summary>" + swatch(run.colour) + escaped(run.label) + " <small>" +
+    html += "<details><summary>" + swatch(run) + escaped(run.label) + " <small>" +
             escaped(run.data->folder) + "</small></summary>";
     if (!run.data->config.empty()) html += "<pre>" + escaped(run.data->config) + "</pre>";
     if (!run.data->environment.empty()) html += "<pre>" + escaped(run.data->environment) + "</pre>";

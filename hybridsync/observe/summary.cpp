@@ -13,30 +13,38 @@ namespace {
 
 using Runs = std::vector<const RunSummary*>;
 
+// A value of each run, or a ratio of the row to the first.
 struct Column {
   std::string title;
   std::function<double(const RunSummary&)> value;
-  std::function<std::string(double)> text;
+  std::string (*text)(double);
+  double Comparison::*ratio = nullptr;
 };
 
+double seconds_of(const RunSummary& s) { return s.seconds; }
+double slow_bytes_of(const RunSummary& s) { return static_cast<double>(s.bytes_sent_slow); }
 std::string whole(double value) { return fixed(value, 0); }
 std::string four(double value) { return fixed(value, 4); }
 std::string accuracy(double value) { return percent(value, 2); }
 std::string share(double value) { return percent(value, 1); }
 std::string up_to_tenths(double value) { return fixed(value, value == std::floor(value) ? 0 : 1); }
 
-std::vector<Column> columns() {
-  return {
+std::vector<Column> columns(bool ratios) {
+  std::vector<Column> all{
       {"samples", [](const RunSummary& s) { return double(s.samples); }, whole},
       {"loss", [](const RunSummary& s) { return s.final_loss; }, four},
       {"accuracy", [](const RunSummary& s) { return s.final_accuracy; }, accuracy},
-      {"time", [](const RunSummary& s) { return s.seconds; }, human_seconds},
-      {"slow link", [](const RunSummary& s) { return double(s.bytes_sent_slow); }, human_bytes},
+      {"time", seconds_of, human_seconds},
+      {"speed-up", {}, ratio, &Comparison::speed_up},
+      {"slow link", slow_bytes_of, human_bytes},
+      {"traffic", {}, ratio, &Comparison::traffic},
       {"in nodes", [](const RunSummary& s) { return double(s.bytes_sent_fast); }, human_bytes},
       {"utilisation", [](const RunSummary& s) { return s.utilisation; }, share},
       {"K", [](const RunSummary& s) { return double(s.k_final); }, up_to_tenths},
       {"rounds", [](const RunSummary& s) { return double(s.rounds); }, up_to_tenths},
   };
+  if (!ratios) std::erase_if(all, [](const Column& c) { return c.ratio != nullptr; });
+  return all;
 }
 
 double mean(const Runs& runs, const std::function<double(const RunSummary&)>& value) {
@@ -64,26 +72,29 @@ double per_sample(const Runs& runs, double (*value)(const RunSummary&)) {
   return samples > 0 ? mean(runs, value) / samples : std::numeric_limits<double>::quiet_NaN();
 }
 
-double seconds_of(const RunSummary& s) { return s.seconds; }
-double slow_bytes_of(const RunSummary& s) { return static_cast<double>(s.bytes_sent_slow); }
-
-Table::Row mean_row(const Runs& runs, const std::vector<Column>& columns) {
+Table::Row mean_row(const Runs& runs, const Comparison& ratios,
+                    const std::vector<Column>& columns) {
   const std::string seeds = runs.size() > 1 ? " (" + std::to_string(runs.size()) + " seeds)" : "";
   Table::Row row{{runs[0]->name + seeds}, false};
-  for (const Column& c : columns) row.cells.push_back(c.text(mean(runs, c.value)));
+  for (const Column& c : columns) {
+    row.cells.push_back(c.text(c.ratio ? ratios.*c.ratio : mean(runs, c.value)));
+  }
   return row;
+}
+
+std::string spread(const Runs& runs, const Column& column) {
+  if (column.ratio) return "";
+  double low = column.value(*runs[0]), high = low;
+  for (const RunSummary* run : runs) {
+    low = std::fmin(low, column.value(*run));
+    high = std::fmax(high, column.value(*run));
+  }
+  return low < high ? column.text(low) + ".." + column.text(high) : "";
 }
 
 Table::Row spread_row(const Runs& runs, const std::vector<Column>& columns) {
   Table::Row row{{"min..max"}, true};
-  for (const Column& c : columns) {
-    double low = c.value(*runs[0]), high = low;
-    for (const RunSummary* run : runs) {
-      low = std::fmin(low, c.value(*run));
-      high = std::fmax(high, c.value(*run));
-    }
-    row.cells.push_back(low < high ? c.text(low) + ".." + c.text(high) : "");
-  }
+  for (const Column& c : columns) row.cells.push_back(spread(runs, c));
   return row;
 }
 
@@ -144,32 +155,28 @@ std::vector<Comparison> compare(const std::vector<RunSummary>& summaries) {
   for (const Runs& runs : groups) {
     const Runs& first = groups[0];
     const auto accuracy = [](const RunSummary& s) { return s.final_accuracy; };
+    const auto samples = [](const RunSummary& s) { return double(s.samples); };
     comparisons.push_back({runs[0]->name,
                            per_sample(first, seconds_of) / per_sample(runs, seconds_of),
                            per_sample(runs, slow_bytes_of) / per_sample(first, slow_bytes_of),
                            mean(runs, accuracy), mean(runs, accuracy) - mean(first, accuracy),
-                           mean(runs, [](const RunSummary& s) { return s.utilisation; })});
+                           mean(runs, [](const RunSummary& s) { return s.utilisation; }),
+                           std::abs(mean(runs, samples) / mean(first, samples) - 1) <= 0.01});
   }
   return comparisons;
 }
 
 Table summary_table(const std::vector<RunSummary>& summaries) {
-  const std::vector<Column> all = columns();
   const std::vector<Runs> groups = by_name(summaries);
+  const std::vector<Comparison> ratios = compare(summaries);
+  const std::vector<Column> all = columns(groups.size() > 1);
   Table table;
   table.header = {"run"};
   for (const Column& c : all) table.header.push_back(c.title);
-  const std::vector<Comparison> ratios = compare(summaries);
   for (size_t i = 0; i < groups.size(); ++i) {
-    table.rows.push_back(mean_row(groups[i], all));
-    if (groups.size() > 1) {
-      table.rows.back().cells.push_back(ratio(ratios[i].speed_up));
-      table.rows.back().cells.push_back(ratio(ratios[i].traffic));
-    }
+    table.rows.push_back(mean_row(groups[i], ratios[i], all));
     if (groups[i].size() > 1) table.rows.push_back(spread_row(groups[i], all));
   }
-  if (groups.size() > 1) table.header.insert(table.header.end(), {"speed-up", "traffic"});
-  for (Table::Row& row : table.rows) row.cells.resize(table.header.size());
   return table;
 }
 

@@ -53,6 +53,7 @@ struct Comparison {
   double accuracy = 0;
   double accuracy_gain = 0;  // a difference of fractions
   double utilisation = 0;
+  bool equal_samples = true;  // to one per cent; otherwise accuracies cannot be compared
 };
 std::vector<Comparison> compare(const std::vector<RunSummary>& summaries);
 

@@ -43,7 +43,10 @@ class Training {
   double progress() const {
     return static_cast<double>(step_) / static_cast<double>(sample_.steps);
   }
-  double expected_loss() const { return 0.31 + 1.99 * std::exp(-9 * progress()); }
+  double expected_loss() const {
+    const bool hybrid = sample_.interval > 1;
+    return (hybrid ? 0.318 : 0.31) + 1.97 * std::exp(-(hybrid ? 8.2 : 9) * progress());
+  }
 
   StepRecord step_of(int node, bool due) {
     StepRecord r;

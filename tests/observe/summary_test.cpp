@@ -49,12 +49,12 @@ TEST(Summary, RatiosAreAgainstTheFirstRowPerSample) {
   RunSummary hybrid = run("hybrid", 1, 10, 1'000'000);
   hybrid.samples = 12800;  // twice the samples in the same time: twice as fast
   EXPECT_EQ(to_text(summary_table({run("sync", 1, 10, 4'000'000), hybrid})),
-            "run     samples    loss  accuracy    time  slow link  in nodes  utilisation  K  "
-            "rounds  speed-up  traffic\n"
-            "sync       6400  0.5000   87.50 %  10.0 s    4.00 MB   2.00 MB       50.0 %  1     "
-            "100     1.00x    1.00x\n"
-            "hybrid    12800  0.5000   87.50 %  10.0 s    1.00 MB   2.00 MB       50.0 %  1     "
-            "100     2.00x    0.12x\n");
+            "run     samples    loss  accuracy    time  speed-up  slow link  traffic  in nodes  "
+            "utilisation  K  rounds\n"
+            "sync       6400  0.5000   87.50 %  10.0 s     1.00x    4.00 MB    1.00x   2.00 MB  "
+            "     50.0 %  1     100\n"
+            "hybrid    12800  0.5000   87.50 %  10.0 s     2.00x    1.00 MB    0.12x   2.00 MB  "
+            "     50.0 %  1     100\n");
 }
 
 TEST(Summary, SeedsGiveMeanAndSpread) {
@@ -78,7 +78,8 @@ TEST(Summary, ComparesMeans) {
 
 TEST(Summary, NothingSentByTheFirstGivesNoTrafficRatio) {
   const Table table = summary_table({run("one node", 1, 10, 0), run("two nodes", 1, 10, 500)});
-  EXPECT_EQ(table.rows[1].cells.back(), "-");
+  ASSERT_EQ(table.header[7], "traffic");
+  EXPECT_EQ(table.rows[1].cells[7], "-");
 }
 
 }  // namespace

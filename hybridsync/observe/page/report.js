@@ -34,8 +34,12 @@
   function percent(value) { return (value * 100).toFixed(2) + " %"; }
 
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const colour = (run) => (run.colour.startsWith("--") ? css(run.colour) : run.colour);
-  const faded = (hsl) => `color-mix(in srgb, ${hsl} 38%, transparent)`;
+  // The configuration's colour, paler from seed to seed.
+  function colour(run) {
+    const full = run.colour.startsWith("--") ? css(run.colour) : run.colour;
+    return run.strength === 100 ? full : `color-mix(in srgb, ${full} ${run.strength}%, ${css("--card")})`;
+  }
+  const faded = (full) => `color-mix(in srgb, ${full} 38%, transparent)`;
 
   // What each chart draws of one run: [kind, x, y].
   const CURVES = {
@@ -55,11 +59,12 @@
   };
   const VALUES = { loss: (v) => v.toFixed(4), accuracy: percent, interval: (v) => digits(v) };
 
+  // Faint curves of all runs first, so that they cover nothing.
   function curvesOf(name) {
-    return runs.flatMap((run, index) =>
-      CURVES[name](run)
-        .filter((curve) => curve.x.length > 0 && curve.y.some((v) => v !== null))
-        .map((curve) => ({ ...curve, run, index })));
+    const order = Object.keys(LOOKS);
+    return runs.flatMap((run, index) => CURVES[name](run).map((curve) => ({ ...curve, run, index })))
+      .filter((curve) => curve.x.length > 0 && curve.y.some((v) => v !== null))
+      .sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
   }
 
   // Curves have their own x; uPlot wants one x for all, rising and without repeats.
@@ -162,7 +167,10 @@
       }))],
       axes: [
         { ...axisLook((u, splits) => splits.map(x.text), 34), space: 80 },
-        axisLook((u, splits) => splits.map((v) => (v == null ? "" : yText(v))), 58),
+        {
+          ...axisLook((u, splits) => splits.map((v) => (v == null ? "" : yText(v))), 58),
+          ...(name === "interval" && { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] }),
+        },
       ],
       cursor: { y: false, dataIdx: nearest, points: { size: 8 } },
       plugins: [tooltip(curves, name, (v) => `${x.text(v)}${name === "interval" || axis === "samples" ? " " + x.title : ""}`)],
@@ -233,5 +241,5 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   addEventListener("beforeprint", () => forPaper(true));
   addEventListener("afterprint", () => forPaper(false));
-  window.hybridsync = { runs, charts };
+  window.hybridsync = { runs, charts, colour };
 })();
