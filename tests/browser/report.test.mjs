@@ -97,6 +97,7 @@ async function holdsCurves(browser) {
 
 async function switchesAxes(browser) {
   const { page, wrong } = await open(browser, join(folder, "two.html"));
+  await page.click('[data-axis="samples"]');
   assert.deepEqual((await chartOf(page, "loss")).x, [512, 600 * 512]);
   await page.click('[data-axis="bytes"]');
   assert.deepEqual((await chartOf(page, "loss")).x, [2 * 420_000, 600 * 2 * 420_000]);
@@ -124,6 +125,7 @@ async function hidesARun(browser) {
 
 async function showsValuesUnderThePointer(browser) {
   const { page, wrong } = await open(browser, join(folder, "two.html"));
+  await page.click('[data-axis="samples"]');
   await page.locator("#loss").scrollIntoViewIfNeeded();
   const box = await page.locator("#loss .u-over").boundingBox();
   await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
@@ -140,6 +142,8 @@ async function suitsTheDarkAndNarrowScreens(browser) {
   assert.ok((await chartOf(dark.page, "loss")).painted.every((count) => count > 300));
   await dark.page.screenshot({ path: join(folder, "dark.png"), fullPage: true });
   await dark.page.emulateMedia({ colorScheme: "light" });
+  await dark.page.waitForFunction(() => window.hybridsync.colour(window.hybridsync.runs[0]) === "#2a6fdb");
+  await dark.page.waitForTimeout(300);  // for the redrawing
   assert.ok((await chartOf(dark.page, "loss")).painted.every((count) => count > 300));
   assert.deepEqual(dark.wrong, []);
   await dark.page.close();

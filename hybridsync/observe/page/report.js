@@ -4,7 +4,7 @@
   const runs = JSON.parse(document.getElementById("data").textContent).runs;
   const shown = runs.map(() => true);
   const charts = {};
-  let axis = "samples";
+  let axis = "seconds";  // where a difference shows
   let logarithmic = false;
 
   const AXES = {
@@ -59,12 +59,12 @@
   };
   const VALUES = { loss: (v) => v.toFixed(4), accuracy: percent, interval: (v) => digits(v) };
 
-  // Faint curves of all runs first, so that they cover nothing.
+  // Faint and pale curves first, so that they cover nothing.
   function curvesOf(name) {
     const order = Object.keys(LOOKS);
     return runs.flatMap((run, index) => CURVES[name](run).map((curve) => ({ ...curve, run, index })))
       .filter((curve) => curve.x.length > 0 && curve.y.some((v) => v !== null))
-      .sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
+      .sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || a.run.strength - b.run.strength);
   }
 
   // Curves have their own x; uPlot wants one x for all, rising and without repeats.
