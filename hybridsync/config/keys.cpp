@@ -57,6 +57,7 @@ In<Owner> in_outer_tier(const std::string& table, Owner TierConfig::*owner) {
 }
 
 constexpr double kLargest = Range{}.high;
+constexpr double kHour = 3600, kYear = 365 * 24 * kHour;  // seconds
 constexpr Range kFraction = {0, 1, false, false};
 constexpr Range kBelowOne = {0, 1, false, true};
 
@@ -222,7 +223,7 @@ Section innermost_tier() {
                   "beside the next window's first micro-step (numbers differ by design)"),
               key("bucket_bytes", &T::bucket_bytes, integer<int64_t>(8),
                   "gradients that travel together, in bytes"),
-              key("timeout", &T::timeout, duration({0, kLargest, true, false}),
+              key("timeout", &T::timeout, duration({0, kYear, true, false}),
                   "how long a rank waits for a silent one of its node"),
           }};
 }
@@ -272,7 +273,7 @@ Section emulate() {
       {
           key("rate", &T::rate, rate(),
               "what a node can send, and as much that it can receive; 0: as fast as it goes"),
-          key("rtt", &T::rtt, duration({}), "what a round trip takes longer"),
+          key("rtt", &T::rtt, duration({0, kHour}), "what a round trip takes longer"),
       }};
 }
 

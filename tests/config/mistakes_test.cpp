@@ -94,7 +94,7 @@ TEST(Mistakes, ImpossibleValues) {
             "h.toml:2: start.every_step = -1: must be at least 0");
   EXPECT_EQ(mistake_in("[[tier]]\nsize = 0"), "h.toml:2: tier[0].size = 0: must be at least 1");
   EXPECT_EQ(mistake_in("[[tier]]\ntimeout = 0"),
-            "h.toml:2: tier[0].timeout = 0: must be more than 0");
+            "h.toml:2: tier[0].timeout = 0: must be more than 0 and at most 31536000");
   EXPECT_EQ(mistake_in_outer("every = 0"), "h.toml:7: tier[1].every = 0: must be at least 1");
 }
 
@@ -131,7 +131,7 @@ TEST(Mistakes, Units) {
             "h.toml:7: tier[1].emulate.rtt = \"fast\": expected a duration such as \"50 ms\"; the "
             "units are h, min, s, ms, us");
   EXPECT_EQ(mistake_in_outer("emulate = { rtt = \"-1 s\" }"),
-            "h.toml:7: tier[1].emulate.rtt = \"-1 s\": must be at least 0");
+            "h.toml:7: tier[1].emulate.rtt = \"-1 s\": must be at least 0 and at most 3600");
   EXPECT_EQ(mistake_in_outer("emulate = { rtt = true }"),
             "h.toml:7: tier[1].emulate.rtt = true: expected a duration such as \"50 ms\", found a "
             "truth value");

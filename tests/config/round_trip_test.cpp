@@ -86,7 +86,7 @@ TierConfig random_node(Dice& dice) {
   t.group = dice.one_of<std::string>({"auto", "shm"});
   t.overlap = dice.one_of<Overlap>({Overlap::off, Overlap::backward, Overlap::next_window});
   t.bucket_bytes = 8 + dice.below(1 << 30);
-  t.timeout = dice.positive();
+  t.timeout = dice.positive() / 1000;
   return t;
 }
 
@@ -97,7 +97,7 @@ TierConfig random_site(Dice& dice) {
   t.strategy = dice.one_of<Strategy>({Strategy::every_step, Strategy::periodic});
   t.every = 1 + dice.below(500);
   t.outer = {dice.positive(), dice.fraction() / 2 + 0.25, dice.below(2) == 1};
-  t.emulate = {dice.positive(), dice.positive()};
+  t.emulate = {dice.positive(), dice.fraction() * dice.one_of<double>({1e-3, 1, 3600})};
   t.fragment_bytes = 8 + dice.below(1 << 30);
   return t;
 }
