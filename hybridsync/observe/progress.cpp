@@ -133,23 +133,27 @@ void Progress::note(const std::string& text) {
 }
 
 void Progress::finish() {
+  if (state_.step == 0) return;
+  hidden_ = hidden_ || !state_.waiting.empty();
   state_.waiting.clear();
   state_.seconds_left = 0;
-  put();
+  if (options_.terminal || hidden_) put();
   if (options_.terminal) out_ << '\n';
   drawn_ = false;
   out_.flush();
 }
 
 void Progress::draw(double now) {
-  if (now - last_draw_ < (options_.terminal ? options_.redraw_seconds : options_.plain_seconds))
-    return;
+  const double pause = options_.terminal ? options_.redraw_seconds : options_.plain_seconds;
+  hidden_ = true;
+  if (now - last_draw_ < pause) return;
   last_draw_ = now;
   put();
   out_.flush();
 }
 
 void Progress::put() {
+  hidden_ = false;
   if (!options_.terminal) {
     out_ << plain_line(state_) << '\n';
     return;

@@ -47,7 +47,7 @@ class Progress {
   void waiting(const std::string& sentence, double now);
   // A line that stays, above the bar.
   void note(const std::string& text);
-  // Draws the last state once more and ends the line. Nothing may follow.
+  // Shows the last state, where there is one, and ends the line. Nothing may follow.
   void finish();
 
   const ProgressState& state() const { return state_; }
@@ -62,7 +62,8 @@ class Progress {
   double last_draw_ = -std::numeric_limits<double>::infinity();
   int64_t last_samples_ = 0;
   double last_seconds_ = 0;
-  bool drawn_ = false;  // the terminal's line holds the bar
+  bool drawn_ = false;   // the terminal's line holds the bar
+  bool hidden_ = false;  // the state has changed since it was last put out
 };
 
 // Options for a file descriptor: whether it is a terminal, and its width.

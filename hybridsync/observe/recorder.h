@@ -1,5 +1,13 @@
-// Writes a run's folder: config.toml, environment.json, metrics.jsonl, evaluations.jsonl,
-// events.jsonl, summary.json. run_data.h reads it back.
+// Writes a run's folder; run_data.h reads it back.
+//
+//   config.toml         the configuration as resolved
+//   environment.json    the machine, launcher and versions
+//   metrics.jsonl       a StepRecord per line, from rank 0 of each node
+//   evaluations.jsonl   an EvaluationRecord per line
+//   events.jsonl        an EventRecord per line
+//   summary.json        the run's final row: it is there when the run has finished
+//
+// record_json.h knows the keys.
 #pragma once
 
 #include <cstdint>

@@ -171,7 +171,20 @@ async function survivesHostileAndCutRuns(browser) {
   assert.match(await page.textContent("body"), /no summary\.json/);
   assert.deepEqual((await chartOf(page, "loss")).points.slice(0, 1), [2000]);
   await page.screenshot({ path: join(folder, "hostile.png"), fullPage: true });
-  await page.emulateMedia({ media: "print" });
+  assert.deepEqual(wrong, []);
+  await page.close();
+}
+
+async function printsInLightColours(browser) {
+  const { page, wrong } = await open(browser, join(folder, "seeds.html"), {
+    colorScheme: "dark", viewport: { width: 700, height: 900 },
+  });
+  await page.emulateMedia({ media: "print", colorScheme: "dark" });
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  assert.equal(await page.evaluate(() => window.hybridsync.colour(window.hybridsync.runs[0])), "#2a6fdb");
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+  assert.ok(wide <= 700, `the paper's content is ${wide} wide`);
+  await page.screenshot({ path: join(folder, "print.png"), fullPage: true });
   await page.pdf({ path: join(folder, "print.pdf"), printBackground: true });
   assert.deepEqual(wrong, []);
   await page.close();
@@ -179,7 +192,7 @@ async function survivesHostileAndCutRuns(browser) {
 
 const TESTS = [
   holdsCurves, switchesAxes, hidesARun, showsValuesUnderThePointer, suitsTheDarkAndNarrowScreens,
-  showsSeeds, survivesHostileAndCutRuns,
+  showsSeeds, survivesHostileAndCutRuns, printsInLightColours,
 ];
 
 async function main() {

@@ -102,6 +102,20 @@ TEST(Progress, WritesPlainLinesOffATerminal) {
             "10.0 s  10/10  64 samples/s  loss 0.5000  K 1  10.0 kB slow  0 s left\n");
 }
 
+TEST(Progress, DoesNotRepeatItselfAtTheEnd) {
+  std::ostringstream out;
+  Progress progress(out, {.steps = 1});
+  progress.step(record(1, 1), 1);
+  progress.finish();
+  EXPECT_EQ(out.str(), "1.00 s  1/1  64 samples/s  loss 0.5000  K 1  1.00 kB slow  0 s left\n");
+}
+
+TEST(Progress, SaysNothingOfARunThatNeverBegan) {
+  std::ostringstream out;
+  Progress(out, terminal(80)).finish();
+  EXPECT_EQ(out.str(), "");
+}
+
 TEST(Progress, WaitingComesAndGoes) {
   std::ostringstream out;
   Progress progress(out, terminal(80));
