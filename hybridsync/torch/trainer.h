@@ -38,10 +38,15 @@ class Trainer {
 
   // One micro-step: backward of a mean loss over `samples` samples (or tokens). Replaces loss.backward().
   // Weighs it against the window's other micro-batches; in the last one gradients leave as they become ready.
-  void backward(const torch::Tensor& loss, double samples);
+  // `loss` may be scaled (fp16): give the factor, each rank its own, and gradients are unscaled before they meet.
+  // samples 0 (a fully masked batch) is empty(): the loss is not even looked at.
+  void backward(const torch::Tensor& loss, double samples, double loss_scale = 1);
   // A micro-step without a batch on this rank: weight zero.
   void empty();
 
+  // With overlap = "next_window" the optimizer steps inside the backward() that follows a full window, and step()
+  // returns that record afterwards.
+  //
   // At the window's end: reduce, clip, optimizer step, rounds. The record of the step, or nothing while the
   // window is not full. Throws RunEnded when the run cannot go on.
   std::optional<StepRecord> step();
@@ -52,6 +57,10 @@ class Trainer {
   // Applies an incomplete window and joins the last round; returns when every rank of the run has finished.
   // Afterwards all ranks hold the same parameters and running statistics.
   void finish();
+
+  // These seconds since the last step (an evaluation, say) were no training: they count neither as the run's time
+  // nor as computing.
+  void exclude(double seconds);
 
   // Called with the record of every step, also those that end_epoch() and finish() take.
   void on_step(std::function<void(const StepRecord&)> f);

@@ -1,0 +1,41 @@
+// A LibTorch model and its optimizer, as the synchronizer sees them.
+#pragma once
+
+#include <torch/optim/optimizer.h>
+
+#include <vector>
+
+#include "hybridsync/sync/replica.h"
+#include "hybridsync/torch/batch_norm.h"
+#include "hybridsync/torch/gradient_views.h"
+#include "hybridsync/torch/parameters.h"
+
+namespace hybridsync {
+
+class ModuleReplica final : public Replica {
+ public:
+  // All must outlive it. Throws ConfigError when the optimizer has a parameter that the model has not.
+  ModuleReplica(const Parameters& parameters, torch::optim::Optimizer& optimizer, BatchNorm& batch_norm);
+  // Gradients exist only when the buckets do, and those need the parameters.
+  void use(GradientViews& views) { views_ = &views; }
+
+  void read(const Fragment& f, Values out) const override { parameters_.read(f, out); }
+  void write(const Fragment& f, ConstValues values) override { parameters_.write(f, values); }
+  void round(const Fragment& f, Values values) const override { parameters_.round(f, values); }
+  double optimizer_step(int set, double lr_factor, const std::vector<uint8_t>& used) override;
+  void advance_statistics(const std::vector<Moments>& window) override;
+  SideData running_statistics(double weight) const override;
+  void set_running_statistics(const SideData& side) override;
+
+  // Throws ConfigError when parameters were frozen, unfrozen, or given to the optimizer since construction.
+  void check_unchanged() const;
+
+ private:
+  const Parameters& parameters_;
+  torch::optim::Optimizer& optimizer_;
+  BatchNorm& batch_norm_;
+  GradientViews* views_ = nullptr;
+  size_t optimizer_parameters_ = 0;
+};
+
+}  // namespace hybridsync
