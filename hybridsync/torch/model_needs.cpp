@@ -8,11 +8,11 @@
 namespace hybridsync {
 namespace {
 
-// Images as bytes; of a text, windows overlap, so that a window adds one character.
+// A byte per pixel, or per character.
 int64_t bytes_of(const Dataset& data) {
   const SampleShape& shape = data.shape();
   const int64_t samples = data.count(Part::train) + data.count(Part::held_out);
-  return shape.text ? samples : samples * shape.rows * shape.columns;
+  return samples * (shape.text ? shape.context : shape.rows * shape.columns);
 }
 
 }  // namespace
