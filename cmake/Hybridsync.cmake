@@ -36,7 +36,7 @@ if(HYBRIDSYNC_TESTS)
 endif()
 # Torch by its own CMake files, or straight from the folder of an installed Python package: those of a
 # CUDA build do not load without the CUDA toolkit, which this build does not need.
-set(HYBRIDSYNC_TORCH_FOLDER "" CACHE PATH "folder of an installed torch package, used instead of find_package(Torch)")
+set(HYBRIDSYNC_TORCH_FOLDER "" CACHE PATH "folder of an installed torch package, if not found by CMake")
 if(HYBRIDSYNC_TORCH AND HYBRIDSYNC_TORCH_FOLDER)
   set(_torch_lib ${HYBRIDSYNC_TORCH_FOLDER}/lib)
   add_library(hs_torch_package INTERFACE)

@@ -1,9 +1,10 @@
-"""Adds up the parts of a test run: a table, then `N passed, N failed, N skipped`; exit code 1 unless all is well.
+"""Adds up the parts of a test run: a table, then `N passed, N failed, N skipped`.
 
     count_results.py FOLDER PART...
 
-Each part left PART.code (exit code and seconds) and, unless it broke before its tests, PART.xml (JUnit).
-A part that ended with an error without a failed test counts as one failure.
+Each part left PART.code (exit code and seconds) and, unless it broke before its tests, PART.xml
+(JUnit). A part that ended with an error without a failed test, or that ran no test, counts as one
+failure. Exit code 1 unless all is well.
 """
 import pathlib
 import sys
@@ -32,9 +33,10 @@ def main(folder, parts):
         counts = list(count(report)) if report.exists() else [0, 0, 0]
         if (code != 0 and counts[1] == 0) or sum(counts) == 0:
             counts[1] += 1
-            print(f"{part}: ended with code {code} and {'no test' if sum(counts) == 1 else 'an error'}")
+            print(f"{part}: ended with code {code}, but no test failed")
         total = [a + b for a, b in zip(total, counts)]
-        print(f"{part:10} {counts[0]:4} passed {counts[1]:3} failed {counts[2]:3} skipped {seconds:5} s")
+        passed, failed, skipped = counts
+        print(f"{part:10} {passed:4} passed {failed:3} failed {skipped:3} skipped {seconds:5} s")
     print(f"{total[0]} passed, {total[1]} failed, {total[2]} skipped")
     return 1 if total[1] else 0
 

@@ -1,4 +1,3 @@
-// Runs configurations side by side: see the header.
 #include "hybridsync/launch/bench.h"
 
 #include <filesystem>

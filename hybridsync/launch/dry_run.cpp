@@ -1,4 +1,3 @@
-// What a run would need and do: see the header.
 #include "hybridsync/launch/dry_run.h"
 
 #include <algorithm>

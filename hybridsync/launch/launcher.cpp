@@ -1,4 +1,3 @@
-// Starts all ranks of a run as processes, and ends them all: see the header.
 #include "hybridsync/launch/launcher.h"
 
 #include <poll.h>

@@ -1,4 +1,3 @@
-// The output of a rank, line by line: see the header.
 #include "hybridsync/launch/line_relay.h"
 
 #include <fcntl.h>

@@ -1,4 +1,3 @@
-// One rank as a child process: see the header.
 #include "hybridsync/launch/rank_process.h"
 
 #include <fcntl.h>

@@ -1,4 +1,3 @@
-// The folder of a run, claimed before its ranks start: see the header.
 #include "hybridsync/launch/run_folder.h"
 
 #include <filesystem>

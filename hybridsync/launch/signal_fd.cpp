@@ -1,4 +1,3 @@
-// SIGINT, SIGTERM and SIGHUP as something to poll: see the header.
 #include "hybridsync/launch/signal_fd.h"
 
 #include <pthread.h>

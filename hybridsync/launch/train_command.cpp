@@ -1,4 +1,3 @@
-// The command line of a rank: see the header.
 #include "hybridsync/launch/train_command.h"
 
 namespace hybridsync {
