@@ -1,5 +1,5 @@
-// CONTRIBUTE and RESULT as fields of a frame. Payloads travel in the frame's body: the fragment's
-// numbers, then the side data.
+// CONTRIBUTE and RESULT as fields of a frame, and LEAVE, which has none. Payloads travel in the
+// frame's body: the fragment's numbers, then the side data.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,8 @@
 
 namespace hybridsync {
 
-enum class MessageKind : uint8_t { contribute = 1, result = 2 };
+// leave: sent on both channels as the last message.
+enum class MessageKind : uint8_t { contribute = 1, result = 2, leave = 3 };
 
 // How a body is divided. Bytes of side data follow the numbers.
 struct BodyLayout {

@@ -1,5 +1,6 @@
 #include "hybridsync/sync/rounds.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 
@@ -57,6 +58,15 @@ Rounds::~Rounds() {
   }
   exchange_->wake();
   thread_.join();
+  say_leave();
+}
+
+void Rounds::say_leave() {
+  const auto nothing = std::make_shared<const Bytes>();
+  for (int node = 0; node < options_.table.nodes; ++node)
+    for (Channel channel : {Channel::control, Channel::bulk})
+      if (node != options_.node)
+        exchange_->send(node, channel, header(MessageKind::leave, 0, 0, {}, {}), nothing);
 }
 
 void Rounds::contribute(int fragment, const Contribution& draft, ConstValues values,
@@ -124,18 +134,25 @@ void Rounds::take_drafts() {
 
 void Rounds::send(int to, MessageKind kind, const State& state, Version version, Writer fields,
                   const SharedBytes& body) {
+  const Channel channel = body->empty() ? Channel::control : Channel::bulk;
+  exchange_->send(to, channel, header(kind, state.fragment.id, version, fields.view(), *body),
+                  body);
+}
+
+Bytes Rounds::header(MessageKind kind, int fragment, Version version, ByteSpan fields,
+                     ByteSpan body) const {
   Envelope envelope;
   envelope.run = run_;
   envelope.node = static_cast<uint32_t>(options_.node);
   envelope.kind = static_cast<uint8_t>(kind);
-  envelope.fragment = static_cast<uint32_t>(state.fragment.id);
+  envelope.fragment = static_cast<uint32_t>(fragment);
   envelope.version = static_cast<uint64_t>(version);
-  const Channel channel = body->empty() ? Channel::control : Channel::bulk;
-  exchange_->send(to, channel, encode(envelope, fields.view(), *body), body);
+  return encode(envelope, fields, body);
 }
 
 void Rounds::handle(const ExchangeEvent& event) {
   if (const auto* lost = std::get_if<PeerLost>(&event)) {
+    if (!states_.empty() && finished()) return;
     return fail({Outcome::Kind::peer_lost, lost->node,
                  "node " + std::to_string(lost->node) + " is gone (" + lost->why + ") " + phase()});
   }
@@ -150,6 +167,8 @@ void Rounds::on_message(const Received& message) {
   const auto decoded = decode(message.header, message.body, {run_, message.from});
   if (const auto* b = std::get_if<BadFrame>(&decoded)) return bad(b->why);
   const Frame& frame = std::get<Frame>(decoded);
+  if (frame.envelope.kind == static_cast<uint8_t>(MessageKind::leave))
+    return on_leave(message.from);
   const auto found = states_.find(static_cast<int>(frame.envelope.fragment));
   if (found == states_.end()) return bad("a fragment of another lane");
   State& state = found->second;
@@ -166,6 +185,19 @@ void Rounds::on_message(const Received& message) {
       !fits(state, fields->body, *bytes))
     return bad("a result that does not fit fragment " + std::to_string(state.fragment.id));
   on_result(state, fields->result, {bytes, fields->body});
+}
+
+// In order only when there is nothing left to do together. It comes on both channels, behind
+// everything else.
+void Rounds::on_leave(int node) {
+  if (++leaves_[node] < 2 || finished()) return;
+  fail({Outcome::Kind::peer_lost, node,
+        "node " + std::to_string(node) + " left before training had finished, " + phase()});
+}
+
+bool Rounds::finished() const {
+  return std::all_of(states_.begin(), states_.end(),
+                     [](const auto& s) { return s.second.member.finished(); });
 }
 
 bool Rounds::fits(const State& state, const BodyLayout& layout, const Bytes& body) const {

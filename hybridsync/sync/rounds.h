@@ -96,6 +96,8 @@ class Rounds {
   void run();
   void take_drafts();
   void handle(const ExchangeEvent& event);
+  void say_leave();
+  void on_leave(int node);
   void on_message(const Received& message);
   void on_contribution(State& state, Contribution contribution, Body body);
   void on_result(State& state, const Result& result, const Body& body);
@@ -105,6 +107,9 @@ class Rounds {
   std::optional<SideData> merged_side(const State& state, const Close& decision, bool& ok) const;
   void send(int to, MessageKind kind, const State& state, Version version, Writer fields,
             const SharedBytes& body);
+  Bytes header(MessageKind kind, int fragment, Version version, ByteSpan fields,
+               ByteSpan body) const;
+  bool finished() const;
   void publish_pending(const State& state);
   void fail(Outcome outcome);
   bool fits(const State& state, const BodyLayout& layout, const Bytes& body) const;
@@ -117,6 +122,7 @@ class Rounds {
   std::vector<int> mine_;
   std::map<int, State> states_;  // comm thread only
   uint64_t next_handle_ = 1;
+  std::map<int, int> leaves_;  // by node: channels on which it said that it leaves
 
   std::map<int, Finished> finished_;  // training thread only
 

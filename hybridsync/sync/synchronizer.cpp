@@ -55,9 +55,7 @@ void Synchronizer::open(int set) {
   reducer_.begin(sets_[static_cast<size_t>(set)]);
 }
 
-Values Synchronizer::flat(Real type) const {
-  return sets_[static_cast<size_t>(set_)].all(type);
-}
+Values Synchronizer::flat(Real type) const { return sets_[static_cast<size_t>(set_)].all(type); }
 
 std::optional<StepRecord> Synchronizer::close(Window mine) {
   require(reducer_.join());

@@ -49,8 +49,8 @@ bool BatchNorm::add(const std::string& name, torch::nn::Module& module) {
   l.var = layer->running_var;
   l.batches = layer->num_batches_tracked;
   l.momentum = layer->options.momentum();
-  l.has_trainable_weight = layer->options.affine() &&
-                           (layer->weight.requires_grad() || layer->bias.requires_grad());
+  l.has_trainable_weight =
+      layer->options.affine() && (layer->weight.requires_grad() || layer->bias.requires_grad());
   load(l);
   const size_t channels = l.running.mean.size();
   l.window = {0, std::vector<double>(channels), std::vector<double>(channels)};
@@ -93,7 +93,8 @@ void BatchNorm::before_backward(const at::Tensor& loss) {
     const bool called = l.batches.item<int64_t>() != l.running.batches_tracked;
     if (called && captures_[i] == 0 && !l.has_trainable_weight)
       throw ConfigError(
-          "batch norm layer " + l.name + " runs in training mode, but neither its weights nor its "
+          "batch norm layer " + l.name +
+          " runs in training mode, but neither its weights nor its "
           "input need a gradient, so its statistics cannot be seen; set it to eval(), or let its "
           "weight require a gradient, or use batch_norm.running_stats = \"per_micro_batch\"");
   }
@@ -108,13 +109,17 @@ void BatchNorm::visit(const at::Tensor& loss) {
     if (Layer* l = find(node->running_mean_.unpack(self)))
       capture(*l, node->input_.unpack(self), node->result1_.unpack(self),
               node->result2_.unpack(self), [&] {
-                if constexpr (requires { node->eps; }) return node->eps;
-                else return node->epsilon;
+                if constexpr (requires { node->eps; })
+                  return node->eps;
+                else
+                  return node->epsilon;
               }());
   };
   for_each_node(loss.grad_fn().get(), [&](torch::autograd::Node* node) {
-    if (auto* native = dynamic_cast<NativeBatchNormBackward0*>(node)) take(native);
-    else if (auto* cudnn = dynamic_cast<CudnnBatchNormBackward0*>(node)) take(cudnn);
+    if (auto* native = dynamic_cast<NativeBatchNormBackward0*>(node))
+      take(native);
+    else if (auto* cudnn = dynamic_cast<CudnnBatchNormBackward0*>(node))
+      take(cudnn);
   });
 }
 
@@ -132,8 +137,10 @@ void BatchNorm::capture(Layer& l, const at::Tensor& input, const at::Tensor& mea
 void BatchNorm::after_backward(double samples) {
   samples_ += samples;
   for (Layer& l : layers_) {
-    if (policy_ == RunningStats::per_window) store(l);
-    else load(l);
+    if (policy_ == RunningStats::per_window)
+      store(l);
+    else
+      load(l);
   }
 }
 

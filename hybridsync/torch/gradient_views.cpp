@@ -34,11 +34,12 @@ GradientViews::GradientViews(const Parameters& parameters, std::vector<Gradients
   for (size_t i = 0; i < parameters_.entries().size(); ++i) {
     const auto& entry = parameters_.entries()[i];
     if (torch::autograd::impl::post_acc_grad_hooks(entry.tensor))
-      throw ConfigError("parameter " + entry.name +
-                        " already has a post-accumulate-grad hook, and torch keeps only one: remove it "
-                        "before the Trainer is made");
-    torch::autograd::impl::set_post_acc_grad_hooks(
-        entry.tensor, std::make_unique<Hook>([this, i] { fired(i); }));
+      throw ConfigError(
+          "parameter " + entry.name +
+          " already has a post-accumulate-grad hook, and torch keeps only one: remove it "
+          "before the Trainer is made");
+    torch::autograd::impl::set_post_acc_grad_hooks(entry.tensor,
+                                                   std::make_unique<Hook>([this, i] { fired(i); }));
   }
 }
 
@@ -53,8 +54,8 @@ GradientViews::Set GradientViews::make(const Gradients& shared) const {
   Set set{shared, {}, {}, {}};
   for (int t = 0; t < 2; ++t) {
     set.shared_flat[t] = flat_over(shared.all(static_cast<Real>(t)));
-    set.flat[t] = staged_ ? set.shared_flat[t].to(parameters_.device(), false, true)
-                          : set.shared_flat[t];
+    set.flat[t] =
+        staged_ ? set.shared_flat[t].to(parameters_.device(), false, true) : set.shared_flat[t];
   }
   for (const auto& entry : parameters_.entries()) {
     const at::Tensor& flat = set.flat[static_cast<int>(entry.slice.type)];

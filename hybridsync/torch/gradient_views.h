@@ -1,7 +1,8 @@
-// Where autograd puts gradients: detached views of flat buckets, so that accumulating fills what travels.
+// Where autograd puts gradients: detached views of flat buckets, so that accumulating fills what
+// travels.
 //
-// Between backward passes the parameters' .grad is not the buckets' (it is what the last optimizer step used), so
-// zero_grad() in any form, or a replaced .grad, neither loses nor leaks anything.
+// Between backward passes the parameters' .grad is not the buckets' (it is what the last optimizer
+// step used), so zero_grad() in any form, or a replaced .grad, neither loses nor leaks anything.
 #pragma once
 
 #include <torch/types.h>
@@ -16,8 +17,8 @@ namespace hybridsync {
 
 class GradientViews {
  public:
-  // Sets of buckets; on another device than the CPU, or with `staged`, accumulation happens there and a bucket is
-  // copied to the shared memory when it leaves and back when it is reduced.
+  // Sets of buckets; on another device than the CPU, or with `staged`, accumulation happens there
+  // and a bucket is copied to the shared memory when it leaves and back when it is reduced.
   GradientViews(const Parameters& parameters, std::vector<Gradients> sets, bool staged);
   ~GradientViews();
   GradientViews(const GradientViews&) = delete;
@@ -26,11 +27,13 @@ class GradientViews {
   // Zeros a set: a window begins.
   void zero(int set);
 
-  // Around one backward pass that accumulates into the set. `scale` multiplies what narrow parameters accumulate.
-  // `ready(bucket)` is called, if given, whenever one of the bucket's parameters has its final gradient.
+  // Around one backward pass that accumulates into the set. `scale` multiplies what narrow
+  // parameters accumulate. `ready(bucket)` is called, if given, whenever one of the bucket's
+  // parameters has its final gradient.
   void attach(int set, double scale, std::function<void(int bucket)> ready);
   void detach();
-  // The factor by which the loss must be multiplied so that every parameter accumulates scale * gradient.
+  // The factor by which the loss must be multiplied so that every parameter accumulates scale *
+  // gradient.
   double seed(double scale) const { return parameters_.any_narrow() ? 1 : scale; }
 
   // By parameter, whether any backward pass of this window reached it (since zero()).
@@ -38,14 +41,14 @@ class GradientViews {
 
   // The window's last backward is over: what has not been staged yet is.
   void leave(int set);
-  // Gives every parameter with used[i] its gradient from the set's shared memory, in its own type, and the others
-  // none: what the optimizer steps with.
+  // Gives every parameter with used[i] its gradient from the set's shared memory, in its own type,
+  // and the others none: what the optimizer steps with.
   void expose(int set, const std::vector<uint8_t>& used);
 
  private:
   struct Set {
     Gradients shared;
-    at::Tensor flat[2];             // where accumulation happens, by type
+    at::Tensor flat[2];  // where accumulation happens, by type
     at::Tensor shared_flat[2];
     std::vector<at::Tensor> views;  // by parameter, with its shape and strides
   };
@@ -59,7 +62,8 @@ class GradientViews {
   const bool through_grad_;  // accumulate by way of .grad, because some parameter is narrow
   std::vector<Set> sets_;
   std::vector<std::vector<uint8_t>> used_;
-  std::vector<int> waiting_;  // by bucket: parameters that have not fired in the last pass; 0: staged
+  std::vector<int>
+      waiting_;  // by bucket: parameters that have not fired in the last pass; 0: staged
   int set_ = 0;
   double scale_ = 1;
   std::function<void(int)> ready_;

@@ -30,7 +30,8 @@ std::vector<std::string> describe(torch::nn::Module& model) {
   std::vector<std::string> lines;
   for (const auto& p : model.named_parameters())
     lines.push_back(describe("parameter", p.key(), p.value()));
-  for (const auto& b : model.named_buffers()) lines.push_back(describe("buffer", b.key(), b.value()));
+  for (const auto& b : model.named_buffers())
+    lines.push_back(describe("buffer", b.key(), b.value()));
   return lines;
 }
 
@@ -57,14 +58,16 @@ void unpack(torch::nn::Module& model, const Bytes& bytes) {
   at::NoGradGuard no_grad;
   size_t at = 0;
   for (at::Tensor t : all_tensors(model)) {
-    at::Tensor host = at::empty(t.sizes(), t.options().device(at::kCPU).memory_format(at::MemoryFormat::Contiguous));
+    at::Tensor host = at::empty(
+        t.sizes(), t.options().device(at::kCPU).memory_format(at::MemoryFormat::Contiguous));
     std::memcpy(host.data_ptr(), bytes.data() + at, host.nbytes());
     at += host.nbytes();
     t.copy_(host);
   }
 }
 
-void compare(const std::vector<std::string>& first, const std::vector<std::string>& other, int rank) {
+void compare(const std::vector<std::string>& first, const std::vector<std::string>& other,
+             int rank) {
   const size_t n = std::max(first.size(), other.size());
   for (size_t i = 0; i < n; ++i) {
     const std::string a = i < first.size() ? first[i] : "nothing more";
@@ -83,14 +86,16 @@ void require_same_model(torch::nn::Module& model, const std::vector<std::string>
   for (const std::string& line : rules) writer.text(line);
   for (const std::string& line : describe(model)) writer.text(line);
   const auto all = rendezvous.all_gather("model", writer.take());
-  for (size_t r = 1; r < all.size(); ++r) compare(split(all[0]), split(all[r]), static_cast<int>(r));
+  for (size_t r = 1; r < all.size(); ++r)
+    compare(split(all[0]), split(all[r]), static_cast<int>(r));
 }
 
 void broadcast_from_first(torch::nn::Module& model, int rank, Rendezvous& rendezvous) {
   Writer writer;
   writer.u64(hash_of(model));
   const auto hashes = rendezvous.all_gather("weights' hash", writer.take());
-  if (std::all_of(hashes.begin(), hashes.end(), [&](const Bytes& h) { return h == hashes[0]; })) return;
+  if (std::all_of(hashes.begin(), hashes.end(), [&](const Bytes& h) { return h == hashes[0]; }))
+    return;
   const auto weights = rendezvous.all_gather("weights", rank == 0 ? pack(model) : Bytes());
   if (rank != 0) unpack(model, weights.front());
 }

@@ -26,9 +26,11 @@ ModuleReplica::ModuleReplica(const Parameters& parameters, torch::optim::Optimiz
   size_t g = 0;
   for (const auto& group : optimizer.param_groups()) {
     for (size_t i = 0; i < group.params().size(); ++i)
-      if (group.params()[i].requires_grad() && !known.contains(group.params()[i].unsafeGetTensorImpl()))
+      if (group.params()[i].requires_grad() &&
+          !known.contains(group.params()[i].unsafeGetTensorImpl()))
         throw ConfigError("parameter " + std::to_string(i) + " of the optimizer's group " +
-                          std::to_string(g) + " is not a parameter of the model: it would never be "
+                          std::to_string(g) +
+                          " is not a parameter of the model: it would never be "
                           "synchronised; give the Trainer the module that holds it");
     ++g;
   }
@@ -65,8 +67,9 @@ void ModuleReplica::set_running_statistics(const SideData& side) {
 void ModuleReplica::check_unchanged() const {
   parameters_.check_unchanged();
   if (count_parameters(optimizer_) != optimizer_parameters_)
-    throw ConfigError("the optimizer's parameters changed after the Trainer was made; make a new Trainer, "
-                      "on all ranks");
+    throw ConfigError(
+        "the optimizer's parameters changed after the Trainer was made; make a new Trainer, "
+        "on all ranks");
 }
 
 }  // namespace hybridsync

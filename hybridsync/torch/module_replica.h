@@ -14,8 +14,10 @@ namespace hybridsync {
 
 class ModuleReplica final : public Replica {
  public:
-  // All must outlive it. Throws ConfigError when the optimizer has a parameter that the model has not.
-  ModuleReplica(const Parameters& parameters, torch::optim::Optimizer& optimizer, BatchNorm& batch_norm);
+  // All must outlive it. Throws ConfigError when the optimizer has a parameter that the model has
+  // not.
+  ModuleReplica(const Parameters& parameters, torch::optim::Optimizer& optimizer,
+                BatchNorm& batch_norm);
   // Gradients exist only when the buckets do, and those need the parameters.
   void use(GradientViews& views) { views_ = &views; }
 
@@ -27,7 +29,8 @@ class ModuleReplica final : public Replica {
   SideData running_statistics(double weight) const override;
   void set_running_statistics(const SideData& side) override;
 
-  // Throws ConfigError when parameters were frozen, unfrozen, or given to the optimizer since construction.
+  // Throws ConfigError when parameters were frozen, unfrozen, or given to the optimizer since
+  // construction.
   void check_unchanged() const;
 
  private:

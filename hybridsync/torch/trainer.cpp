@@ -56,8 +56,8 @@ class Trainer::Impl {
     parameters_.emplace(model, config_.node_tier().bucket_bytes);
     batch_norm_.emplace(model, config_.batch_norm.running_stats);
     replica_.emplace(*parameters_, optimizer, *batch_norm_);
-    Synchronizer::Options options{config_, environment_, parameters_->layout(), side(0),
-                                  next_window() ? 2 : 1, patience("node")};
+    Synchronizer::Options options{config_, environment_,          parameters_->layout(),
+                                  side(0), next_window() ? 2 : 1, patience("node")};
     synchronizer_.emplace(std::move(options), wires_, *replica_);
     std::vector<Gradients> sets{synchronizer_->gradients(0)};
     if (next_window()) sets.push_back(synchronizer_->gradients(1));
@@ -170,8 +170,9 @@ class Trainer::Impl {
     if (!loss.defined() || loss.numel() != 1)
       throw ConfigError("backward() needs a scalar loss: the mean over the micro-batch");
     if (!loss.requires_grad())
-      throw ConfigError("backward() got a loss that needs no gradient: every parameter it depends on is "
-                        "frozen, or it was computed under NoGradGuard");
+      throw ConfigError(
+          "backward() got a loss that needs no gradient: every parameter it depends on is "
+          "frozen, or it was computed under NoGradGuard");
   }
 
   void begin_micro_step() {
@@ -179,7 +180,8 @@ class Trainer::Impl {
     if (window_.micro_steps >= config_.accumulate.steps)
       throw ConfigError("backward() was called " + std::to_string(window_.micro_steps + 1) +
                         " times without step(), but accumulate.steps is " +
-                        std::to_string(config_.accumulate.steps) + ": call step() after every backward()");
+                        std::to_string(config_.accumulate.steps) +
+                        ": call step() after every backward()");
     if (window_.micro_steps == 0) open_window();
     ++window_.micro_steps;
   }
@@ -258,7 +260,7 @@ class Trainer::Impl {
     if (on_step_) on_step_(record);
   }
 
-  Window window_;                                       // this rank's part of the open window
+  Window window_;                                      // this rank's part of the open window
   std::vector<std::pair<at::Tensor, double>> losses_;  // of the open window, read at its end
   int set_ = 0;
   std::optional<Window> pending_;  // next_window: launched, not closed

@@ -7,7 +7,8 @@
 //   }
 //   sync.finish();
 //
-// One Trainer per process (rank); with no launcher and no tiers it is plain training with accumulation.
+// One Trainer per process (rank); with no launcher and no tiers it is plain training with
+// accumulation.
 #pragma once
 
 #include <torch/torch.h>
@@ -27,44 +28,47 @@ namespace hybridsync {
 
 class Trainer {
  public:
-  // Compares the model with those of the other ranks (names, shapes, types, order) and throws ConfigError
-  // with the first difference; then gives all ranks the weights and buffers of rank 0. The optimizer's
-  // learning rates at this moment are the base that scaling and schedule start from; between steps the
-  // optimizer always shows the base, so a scheduler of your own composes with it.
-  // Model and optimizer must outlive the Trainer. Optimizer state must still be empty or equal on all ranks.
+  // Compares the model with those of the other ranks (names, shapes, types, order) and throws
+  // ConfigError with the first difference; then gives all ranks the weights and buffers of rank 0.
+  // The optimizer's learning rates at this moment are the base that scaling and schedule start
+  // from; between steps the optimizer always shows the base, so a scheduler of your own composes
+  // with it. Model and optimizer must outlive the Trainer. Optimizer state must still be empty or
+  // equal on all ranks.
   Trainer(torch::nn::Module& model, torch::optim::Optimizer& optimizer, Config config,
           Environment environment = from_environment());
   ~Trainer();
 
-  // One micro-step: backward of a mean loss over `samples` samples (or tokens). Replaces loss.backward().
-  // Weighs it against the window's other micro-batches; in the last one gradients leave as they become ready.
-  // `loss` may be scaled (fp16): give the factor, each rank its own, and gradients are unscaled before they meet.
-  // samples 0 (a fully masked batch) is empty(): the loss is not even looked at.
+  // One micro-step: backward of a mean loss over `samples` samples (or tokens). Replaces
+  // loss.backward(). Weighs it against the window's other micro-batches; in the last one gradients
+  // leave as they become ready. `loss` may be scaled (fp16): give the factor, each rank its own,
+  // and gradients are unscaled before they meet. samples 0 (a fully masked batch) is empty(): the
+  // loss is not even looked at.
   void backward(const torch::Tensor& loss, double samples, double loss_scale = 1);
   // A micro-step without a batch on this rank: weight zero.
   void empty();
 
-  // With overlap = "next_window" the optimizer steps inside the backward() that follows a full window, and step()
-  // returns that record afterwards.
+  // With overlap = "next_window" the optimizer steps inside the backward() that follows a full
+  // window, and step() returns that record afterwards.
   //
-  // At the window's end: reduce, clip, optimizer step, rounds. The record of the step, or nothing while the
-  // window is not full. Throws RunEnded when the run cannot go on.
+  // At the window's end: reduce, clip, optimizer step, rounds. The record of the step, or nothing
+  // while the window is not full. Throws RunEnded when the run cannot go on.
   std::optional<StepRecord> step();
 
-  // Applies an incomplete window, with the weights that it really holds. Every rank of the node calls it at the
-  // end of each epoch; it returns when all have.
+  // Applies an incomplete window, with the weights that it really holds. Every rank of the node
+  // calls it at the end of each epoch; it returns when all have.
   void end_epoch();
-  // Applies an incomplete window and joins the last round; returns when every rank of the run has finished.
-  // Afterwards all ranks hold the same parameters and running statistics.
+  // Applies an incomplete window and joins the last round; returns when every rank of the run has
+  // finished. Afterwards all ranks hold the same parameters and running statistics.
   void finish();
 
-  // These seconds since the last step (an evaluation, say) were no training: they count neither as the run's time
-  // nor as computing.
+  // These seconds since the last step (an evaluation, say) were no training: they count neither as
+  // the run's time nor as computing.
   void exclude(double seconds);
 
   // Called with the record of every step, also those that end_epoch() and finish() take.
   void on_step(std::function<void(const StepRecord&)> f);
-  // Called with a sentence while something waits long: "waiting 4 s for node 1, fragment 5, version 17".
+  // Called with a sentence while something waits long: "waiting 4 s for node 1, fragment 5, version
+  // 17".
   void on_wait(std::function<void(const std::string&)> f);
   // Safe from a signal handler: makes every wait, and the next step(), throw Interrupted.
   void interrupt();
@@ -78,13 +82,13 @@ class Trainer {
 
   // Totals of this rank's node since construction (seconds: this rank's).
   struct Totals {
-    int64_t reductions = 0;   // windows reduced in the node
+    int64_t reductions = 0;  // windows reduced in the node
     int64_t rounds = 0;
     int64_t bytes_sent_slow = 0;
     int64_t bytes_received_slow = 0;
     int64_t bytes_fast = 0;
     int64_t skipped = 0;
-    int64_t interval = 1;     // K now
+    int64_t interval = 1;  // K now
   };
   Totals totals() const;
 

@@ -1,0 +1,152 @@
+// A model without a framework: one vector of numbers and plain SGD, and a run of all its ranks as
+// threads.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "hybridsync/config/error.h"
+#include "hybridsync/math/arithmetic.h"
+#include "hybridsync/sync/synchronizer.h"
+
+namespace hybridsync {
+
+class VectorReplica final : public Replica {
+ public:
+  VectorReplica(size_t n, float start, double lr) : theta(n, start), lr_(lr) {}
+
+  void read(const Fragment& f, Values out) const override {
+    copy(std::span<const float>(theta).subspan(f.offset, f.count), out);
+  }
+  void write(const Fragment& f, ConstValues values) override {
+    copy(values, std::span<float>(theta).subspan(f.offset, f.count));
+  }
+  void round(const Fragment&, Values) const override {}
+  double optimizer_step(int, double factor, const std::vector<uint8_t>&) override {
+    const auto g = std::get<std::span<float>>(gradients.f32);
+    for (size_t i = 0; i < theta.size(); ++i) theta[i] -= static_cast<float>(lr_ * factor) * g[i];
+    ++steps;
+    return lr_ * factor;
+  }
+  void advance_statistics(const std::vector<Moments>& window) override { last_window = window; }
+  SideData running_statistics(double weight) const override {
+    return {{}, {{weight, {mean}, {1}}}, {steps}};
+  }
+  void set_running_statistics(const SideData& side) override {
+    mean = side.batch_norm[0].mean[0];
+    batches_tracked = side.batches_tracked[0];
+  }
+
+  std::vector<float> theta;
+  Gradients gradients;
+  std::vector<Moments> last_window;
+  double mean = 0;
+  int64_t batches_tracked = 0;
+  int64_t steps = 0;
+
+ private:
+  double lr_;
+};
+
+// One rank of a run; layout and side data of a model with one parameter of `n` numbers.
+class TestRank {
+ public:
+  TestRank(const Config& config, const Environment& environment, size_t n, const Patience& patience,
+           float start = 1)
+      : layout(plan_buckets({{Real::f32, static_cast<int64_t>(n)}}, 1 << 20)),
+        replica(static_cast<size_t>(layout.count_f32), start, 0.5),
+        wires(connect(config, environment, patience)),
+        sync({config, environment, layout, SideData{{0}, {{0, {0}, {0}}}, {}}, 1, patience}, wires,
+             replica) {
+    replica.gradients = sync.gradients(0);
+  }
+
+  // A window with this constant gradient, of so many samples.
+  std::optional<StepRecord> step(float gradient, double samples, bool finished = false) {
+    Window window;
+    open();
+    if (samples > 0) {
+      for (float& g : std::get<std::span<float>>(sync.gradients(0).f32))
+        g = gradient * static_cast<float>(samples);
+      window = {1, samples, samples * gradient, samples, 0, false, false, 0, {}};
+    }
+    window.finished = finished;
+    window.side = {{samples > 0}, {{samples, {double(gradient)}, {0}}}, {}};
+    return sync.close(window);
+  }
+  void finish() {
+    while (!sync.node().finished) (void)step(0, 0, true);
+    sync.leave([this](const StepRecord&) { ++foreign_steps; });
+  }
+
+  Layout layout;
+  VectorReplica replica;
+  Wires wires;
+  Synchronizer sync;
+  int foreign_steps = 0;
+
+ private:
+  void open() {
+    for (float& g : std::get<std::span<float>>(sync.gradients(0).f32)) g = 0;
+    sync.open(0);
+  }
+};
+
+inline Environment environment_of(const Config& config, int rank, const std::string& address,
+                                  const std::string& run_id) {
+  Environment e;
+  e.rank = rank;
+  e.world_size = config.ranks();
+  e.local_world_size = config.ranks_per_node();
+  e.local_rank = rank % e.local_world_size;
+  e.node = rank / e.local_world_size;
+  e.rendezvous = address;
+  e.run_id = run_id;
+  return e;
+}
+
+// Runs body(environment) for every rank in a thread of its own; gives what each threw, empty for
+// none.
+inline std::vector<std::string> run_world(const Config& config,
+                                          const std::function<void(const Environment&)>& body) {
+  static int runs = 0;
+  const std::string run_id = "test-" + std::to_string(getpid()) + "-" + std::to_string(++runs);
+  RendezvousHost host(config.ranks(), run_id);
+  std::vector<std::string> errors(static_cast<size_t>(config.ranks()));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < config.ranks(); ++rank)
+    threads.emplace_back([&, rank] {
+      try {
+        body(environment_of(config, rank, host.address(), run_id));
+      } catch (const std::exception& e) {
+        errors[static_cast<size_t>(rank)] = e.what();
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  return errors;
+}
+
+inline void run_all(const Config& config, const std::function<void(const Environment&)>& body) {
+  const auto errors = run_world(config, body);
+  for (size_t r = 0; r < errors.size(); ++r) EXPECT_EQ(errors[r], "") << "rank " << r;
+}
+
+// `nodes` nodes of `ranks` ranks; nodes by this strategy.
+inline Config two_tiers(int ranks, int nodes, Strategy strategy, int64_t every = 1) {
+  Config config;
+  TierConfig node, site;
+  node.size = ranks;
+  node.timeout = 60;
+  site.name = "site";
+  site.size = nodes;
+  site.strategy = strategy;
+  site.every = every;
+  config.tiers = {node, site};
+  return config;
+}
+
+}  // namespace hybridsync
