@@ -127,6 +127,13 @@ TEST(Progress, WaitingComesAndGoes) {
   EXPECT_THAT(out.str(), Not(HasSubstr("waiting")));
 }
 
+TEST(Progress, LeavesTheLastColumnFree) {
+  std::ostringstream out;
+  Progress progress(out, terminal(20));
+  progress.waiting("a sentence that is longer than the terminal", 1);
+  EXPECT_EQ(out.str(), "\r0/100  a sentence th\x1b[K");
+}
+
 TEST(Progress, NotesStayAboveTheBar) {
   std::ostringstream out;
   Progress progress(out, terminal(40));
