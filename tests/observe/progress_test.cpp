@@ -131,7 +131,7 @@ TEST(Progress, LeavesTheLastColumnFree) {
   std::ostringstream out;
   Progress progress(out, terminal(20));
   progress.waiting("a sentence that is longer than the terminal", 1);
-  EXPECT_EQ(out.str(), "\r0/100  a sentence th\x1b[K");
+  EXPECT_EQ(out.str(), "\r0/100  a sentence t\x1b[K");
 }
 
 TEST(Progress, NotesStayAboveTheBar) {
