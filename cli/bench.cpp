@@ -19,7 +19,10 @@ int run_bench(BenchOptions options) {
   if (result.exit_code != kDone) return result.exit_code;
   if (options.quiet) {
     Json all = Json::array();
-    for (const RunSummary& summary : result.summaries) all.push_back(to_json(summary));
+    for (const RunSummary& summary : result.summaries) {
+      all.push_back(to_json(summary));
+      all.back().erase("folder");
+    }
     std::cout << dump(all, 2) << std::endl;
     return kDone;
   }

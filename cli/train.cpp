@@ -43,7 +43,9 @@ int start_ranks(const TrainOptions& options, const Config& config) {
   launching.ranks_per_node = config.ranks_per_node();
   launching.run_folder = run_folder(config, Environment{});
   claim_run_folder(launching.run_folder);
-  return launch(launching);
+  const int code = launch(launching);
+  release_run_folder(launching.run_folder);
+  return code;
 }
 
 int show_dry_run(const Config& config, bool json) {

@@ -80,7 +80,11 @@ BenchResult bench(const BenchOptions& options, std::ostream& progress) {
                << ", seed " << seed << std::endl;
       claim_run_folder(run.options.run_folder);
       result.exit_code = launch(run.options);
-      if (result.exit_code != kDone) return result;
+      if (result.exit_code != kDone) {
+        release_run_folder(run.options.run_folder);
+        release_run_folder(options.output);
+        return result;
+      }
       folders.push_back(run.options.run_folder);
       result.summaries.push_back(read_run(folders.back()).summary);
     }

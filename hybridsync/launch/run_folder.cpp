@@ -18,4 +18,9 @@ void claim_run_folder(const std::string& folder) {
   }
 }
 
+void release_run_folder(const std::string& folder) {
+  std::error_code not_empty;
+  std::filesystem::remove(folder, not_empty);
+}
+
 }  // namespace hybridsync

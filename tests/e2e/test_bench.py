@@ -52,3 +52,4 @@ def test_a_failed_run_ends_the_bench(write, tmp_path):
     done = program("bench", *configs(write), "--set", "train.data=no_such_data", cwd=tmp_path)
     assert done.returncode == 2
     assert "no_such_data" in done.stderr and "report.html" not in done.stdout
+    assert list((tmp_path / "runs").iterdir()) == []
