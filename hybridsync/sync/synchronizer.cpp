@@ -187,7 +187,8 @@ void Synchronizer::leave_round(const std::function<void(const StepRecord&)>& rec
 }
 
 int64_t Synchronizer::samples() const {
-  return (rounds_ ? rounds_->samples() : 0) + std::llround(samples_since_);
+  return rounds_ ? rounds_->samples() + std::llround(samples_since_ * nodes_)
+                 : std::llround(samples_since_);
 }
 
 StepRecord Synchronizer::begin_record() const {

@@ -68,7 +68,8 @@ class Synchronizer {
   void leave(const std::function<void(const StepRecord&)>& record);
 
   int64_t steps() const { return step_; }
-  int64_t samples() const;  // of the whole run, as far as this node knows
+  // Of the whole run; since the newest round the other nodes are taken to be as fast as this one.
+  int64_t samples() const;
   int64_t rounds() const { return rounds_ ? rounds_->rounds() : 0; }
   int64_t interval() const { return rounds_ ? rounds_->interval() : 1; }
   int64_t skipped() const { return skipped_; }

@@ -60,11 +60,12 @@ bool BatchNorm::add(const std::string& name, torch::nn::Module& module) {
 
 BatchNorm::BatchNorm(torch::nn::Module& model, RunningStats policy) : policy_(policy) {
   using namespace torch::nn;
-  for (const auto& item : model.named_modules("", true)) {
-    Module& m = *item.value();
-    (void)(add<BatchNorm1dImpl>(item.key(), m) || add<BatchNorm2dImpl>(item.key(), m) ||
-           add<BatchNorm3dImpl>(item.key(), m));
-  }
+  const auto add_any = [this](const std::string& name, Module& m) {
+    (void)(add<BatchNorm1dImpl>(name, m) || add<BatchNorm2dImpl>(name, m) ||
+           add<BatchNorm3dImpl>(name, m));
+  };
+  add_any("model", model);  // apart from its children, since it may live on the stack
+  for (const auto& item : model.named_modules("", false)) add_any(item.key(), *item.value());
 }
 
 void BatchNorm::load(Layer& l) {

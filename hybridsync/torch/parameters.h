@@ -19,7 +19,8 @@ namespace hybridsync {
 
 // Tied parameters appear once, under their first name. Frozen ones (requires_grad false) are no
 // part of the flat vectors. Throws ConfigError for a parameter that cannot be flat (complex,
-// quantised, sparse) or when parameters live on different devices; names it.
+// quantised, sparse) or when parameters live on different devices, and names it; and for
+// a model without any.
 class Parameters {
  public:
   Parameters(torch::nn::Module& model, int64_t bucket_bytes);
@@ -35,7 +36,6 @@ class Parameters {
   const Layout& layout() const { return layout_; }
   at::Device device() const { return device_; }
   bool any_narrow() const { return any_narrow_; }
-  bool empty() const { return entries_.empty(); }
 
   // Parameters -> flat and back, for one fragment; narrow ones are widened and rounded.
   void read(const Fragment& fragment, Values out) const;
