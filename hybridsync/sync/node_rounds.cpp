@@ -91,6 +91,7 @@ RoundOutcome NodeRounds::gradient_round(const Contribution& draft, const Gradien
   RoundOutcome outcome = agree(rounds_->wait(patience_, [this] { return node_alive(); }));
   if (outcome.weight > 0)
     for (const Fragment& f : table_.fragments) copy(as_const(agreed_[f.id]), flat.of(f));
+  everybody_has_read();
   return outcome;
 }
 
@@ -113,9 +114,13 @@ RoundOutcome NodeRounds::delta_round(const Contribution& draft) {
   }
   RoundOutcome outcome = agree(rounds_->wait(patience_, [this] { return node_alive(); }));
   for (const Fragment& f : table_.fragments) replica_.write(f, as_const(agreed_[f.id]));
+  everybody_has_read();
   if (outcome.side) replica_.set_running_statistics(*outcome.side);
   return outcome;
 }
+
+// Only then may a lane write into what is agreed on, in its next round or as the first anchor.
+void NodeRounds::everybody_has_read() { require(wires_.group->barrier()); }
 
 RoundReport NodeRounds::report(const Outcome& waited) const {
   RoundReport report;

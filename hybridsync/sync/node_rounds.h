@@ -60,6 +60,7 @@ class NodeRounds {
 
  private:
   RoundOutcome agree(const Outcome& waited);
+  void everybody_has_read();
   RoundReport report(const Outcome& waited) const;
   void take(const RoundReport& first, const std::vector<RoundReport>& all);
   Values scratch(const Fragment& fragment, std::vector<std::byte>& memory) const;

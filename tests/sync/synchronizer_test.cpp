@@ -179,6 +179,24 @@ TEST(Synchronizer, NodesWithFewerStepsStayForTheOthers) {
   }
 }
 
+// A rank that is still reading what the last round agreed on must not see the next one's.
+TEST(Synchronizer, RoundsThatFollowEachOtherAtOnceDoNotMix) {
+  Config config = two_tiers(2, 2, Strategy::periodic, 1);
+  config.start.every_step = 2;
+  for (int run = 0; run < 10; ++run)
+    run_all(config, [&](const Environment& e) {
+      TestRank rank(config, e, 1'000'000, {});
+      for (int step = 1; step <= 4; ++step) {
+        (void)rank.step(1, 1);
+        expect_all(rank.replica.theta, 1 - 0.5f * float(step));
+      }
+      if (e.node == 0)
+        for (int step = 5; step <= 6; ++step) (void)rank.step(1, 1);
+      rank.finish();
+      expect_all(rank.replica.theta, 1 - 0.5f * 6);
+    });
+}
+
 TEST(Synchronizer, OtherParametersOnOneNodeEndTheRunAndAreNamed) {
   const Config config = two_tiers(1, 2, Strategy::every_step);
   const auto errors = run_world(config, [&](const Environment& e) {
