@@ -16,7 +16,7 @@ Writer& Writer::text(std::string_view value) {
 }
 
 Writer& Writer::raw(ByteSpan value) {
-  bytes_.insert(bytes_.end(), value.begin(), value.end());
+  bytes_.insert(bytes_.end(), value.data(), value.data() + value.size());
   return *this;
 }
 

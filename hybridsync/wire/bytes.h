@@ -19,6 +19,8 @@ using Bytes = std::vector<std::byte>;
 using SharedBytes = std::shared_ptr<const Bytes>;  // published to several peers without copies
 using ByteSpan = std::span<const std::byte>;
 
+inline Bytes copy_of(ByteSpan bytes) { return Bytes(bytes.data(), bytes.data() + bytes.size()); }
+
 static_assert(std::endian::native == std::endian::little,
               "fields are copied as they lie in memory");
 

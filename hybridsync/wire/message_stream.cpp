@@ -104,8 +104,7 @@ std::optional<Bytes> MessageStream::next(size_t limit) {
   const size_t length = Reader(incoming_).u32();
   malformed_ = length > limit;
   if (malformed_ || incoming_.size() - kLengthBytes < length) return std::nullopt;
-  const auto begin = incoming_.begin() + kLengthBytes;
-  Bytes message(begin, begin + static_cast<ptrdiff_t>(length));
+  Bytes message = copy_of(ByteSpan(incoming_).subspan(kLengthBytes, length));
   erase_front(incoming_, kLengthBytes + length);
   return message;
 }

@@ -186,7 +186,7 @@ class RendezvousHost::Impl {
       return;
     }
     Gather& gather = gathers_[name];
-    gather.emplace(from.rank, Bytes(bytes.begin(), bytes.end()));
+    gather.emplace(from.rank, copy_of(bytes));
     advance(name, gather);
   }
 
@@ -270,10 +270,7 @@ class Rendezvous::Impl {
     Reader reader(answer);
     reader.u8();
     std::vector<Bytes> all;
-    for (int rank = 0; rank < world_size_; ++rank) {
-      const ByteSpan bytes = reader.bytes();
-      all.emplace_back(bytes.begin(), bytes.end());
-    }
+    for (int rank = 0; rank < world_size_; ++rank) all.push_back(copy_of(reader.bytes()));
     if (!reader.done()) throw RunEnded("the rendezvous gave a wrong answer to " + quoted(name));
     return all;
   }

@@ -112,8 +112,7 @@ std::optional<ZmqConnection::Incoming> ZmqConnection::receive() {
 }
 
 void ZmqConnection::adopt(const Incoming& incoming) {
-  const ByteSpan id = bytes_of(incoming.sender);
-  peer_id_.assign(id.begin(), id.end());
+  peer_id_ = copy_of(bytes_of(incoming.sender));
   peer_descriptor_ = incoming.descriptor;
 }
 

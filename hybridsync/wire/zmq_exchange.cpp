@@ -351,7 +351,7 @@ bool ZmqExchange::take_data(End& end, Reader& head, const Incoming& incoming) {
       header.size() + body.size() > options_.max_message_bytes) {
     return false;
   }
-  Received message{end.node, Bytes(header.begin(), header.end()), Bytes(body.begin(), body.end())};
+  Received message{end.node, copy_of(header), copy_of(body)};
   if (options_.emulate.on()) {
     transit_.add(std::move(message), end.channel, departed);
   } else {

@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
+#include <latch>
 #include <random>
 #include <thread>
 
@@ -77,13 +79,15 @@ TEST(LinkClock, WithoutARateOnlyTheDelayCounts) {
 
 // Whatever the order of the calls, no two bulk messages share the link.
 TEST(LinkClock, ThreadsNeverGetTheSameTime) {
-  constexpr int kEach = 2000;
+  constexpr int kEach = 100000;
   State state;
+  std::latch together(3);
   std::array<std::vector<int64_t>, 3> starts;
   std::vector<std::thread> threads;
   for (std::vector<int64_t>& mine : starts) {
     threads.emplace_back([&] {
       LinkClock clock(kLink, state.bytes);
+      together.arrive_and_wait();
       for (int i = 0; i < kEach; ++i) mine.push_back(clock.depart(Channel::bulk, kMegabyte, 0));
     });
   }
