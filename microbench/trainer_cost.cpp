@@ -1,7 +1,7 @@
 // What the Trainer costs a training loop that needs none: one rank, no tiers, against the bare
 // loop.
 //
-//   trainer_cost [--pairs 60] [--micro-steps 20] [--micro-batch 32] [--only MODEL]
+//   trainer_cost [--seconds 20] [--micro-steps 8] [--micro-batch 32] [--only MODEL]
 //
 // Both loops run in this process, on models of their own with equal weights and on the same data in
 // memory, in short blocks of `steps` optimizer steps: bare, Trainer, Trainer, bare, and so on.
@@ -44,8 +44,8 @@ const std::vector<Case> kCases{
 };
 
 struct Options {
-  int pairs = 60;
-  int64_t micro_steps = 20;  // in a block, at least one window
+  double seconds = 20;      // CPU seconds for each case
+  int64_t micro_steps = 8;  // in a block, at least one window
   int64_t micro_batch = 32;
   std::string only;
 };
@@ -150,11 +150,11 @@ struct Measured {
   std::vector<double> own;     // the Trainer's CPU seconds of a step beyond the bare loop's
 };
 
-Measured measure(Loop& bare, Loop& trainer, int pairs, int64_t steps) {
+Measured measure(Loop& bare, Loop& trainer, double seconds, int64_t steps) {
   Measured m;
   for (Loop* loop : {&bare, &trainer}) loop->cpu_seconds_for(steps);  // warm
-  for (int pair = 0; pair < pairs; ++pair) {
-    const bool bare_first = pair % 2 == 0;
+  for (const double end = cpu_seconds() + seconds; cpu_seconds() < end || m.ratios.empty();) {
+    const bool bare_first = m.ratios.size() % 2 == 0;
     Loop* const order[]{bare_first ? &bare : &trainer, bare_first ? &trainer : &bare};
     const double first = order[0]->cpu_seconds_for(steps);
     const double second = order[1]->cpu_seconds_for(steps);
@@ -170,7 +170,7 @@ std::string verdict(double goal, const Interval& cost) {
   if (goal == 0) return "no goal";
   const std::string text = "goal " + std::to_string(std::lround(100 * goal)) + " %: ";
   if (cost.high <= goal) return text + "met";
-  return text + (cost.low > goal ? "NOT met" : "undecided (run more pairs)");
+  return text + (cost.low > goal ? "NOT met" : "undecided (give more seconds)");
 }
 
 void run(const Case& c, const Options& options) {
@@ -179,17 +179,22 @@ void run(const Case& c, const Options& options) {
   const auto batches = some_batches(*data, options.micro_batch);
   BareLoop bare(config, *data, batches);
   TrainerLoop trainer(config, *data, batches);
-  const Measured m = measure(bare, trainer, options.pairs,
+  const Measured m = measure(bare, trainer, options.seconds,
                              std::max<int64_t>(1, options.micro_steps / c.accumulate));
   trainer.finish();
+  if (const double apart = difference(bare.model(), trainer.model()); !(apart < 1e-4)) {
+    std::fprintf(stderr, "the loops did not do the same work: their parameters are %g apart\n",
+                 apart);
+    std::exit(1);
+  }
   const Interval ratio = interval_of_median(m.ratios);
   const Interval cost{ratio.low - 1, ratio.high - 1};
-  std::printf("%-9s %3ld %-16s %9.3f %8.1f %+7.2f %% %+7.2f .. %+6.2f %%  %-12s %.1e\n",
+  std::printf("%-9s %3ld %-16s %6zu %9.3f %8.1f %+7.2f %% %+7.2f .. %+6.2f %%  %s\n",
               c.model.c_str(), static_cast<long>(c.accumulate),
               c.statistics == RunningStats::per_window ? "per_window" : "per_micro_batch",
-              1e3 * median(m.bare), 1e6 * median(m.own), 100 * (median(m.ratios) - 1),
-              100 * cost.low, 100 * cost.high, verdict(c.goal, cost).c_str(),
-              difference(bare.model(), trainer.model()));
+              m.ratios.size(), 1e3 * median(m.bare), 1e6 * median(m.own),
+              100 * (median(m.ratios) - 1), 100 * cost.low, 100 * cost.high,
+              verdict(c.goal, cost).c_str());
   std::fflush(stdout);
 }
 
@@ -197,8 +202,8 @@ Options options_of(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; i += 2) {
     const std::string key = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
-    if (key == "--pairs" && !value.empty()) {
-      options.pairs = std::max(2, std::stoi(value));
+    if (key == "--seconds" && !value.empty()) {
+      options.seconds = std::stod(value);
     } else if (key == "--micro-steps" && !value.empty()) {
       options.micro_steps = std::max(1, std::stoi(value));
     } else if (key == "--micro-batch" && !value.empty()) {
@@ -207,7 +212,7 @@ Options options_of(int argc, char** argv) {
       options.only = value;
     } else {
       std::fprintf(stderr,
-                   "usage: trainer_cost [--pairs N] [--micro-steps N] [--micro-batch N] [--only "
+                   "usage: trainer_cost [--seconds S] [--micro-steps N] [--micro-batch N] [--only "
                    "MODEL]\n");
       std::exit(2);
     }
@@ -220,8 +225,8 @@ Options options_of(int argc, char** argv) {
 int main(int argc, char** argv) {
   const Options options = options_of(argc, argv);
   at::set_num_threads(1);
-  std::printf("%-9s %3s %-16s %9s %8s %9s %19s  %-12s %s\n", "model", "acc", "running_stats",
-              "bare ms", "own us", "own", "95 % interval", "goal", "difference");
+  std::printf("%-9s %3s %-16s %6s %9s %8s %9s %19s  goal\n", "model", "acc", "running_stats",
+              "pairs", "bare ms", "own us", "own", "95 % interval");
   for (const Case& c : kCases)
     if (options.only.empty() || c.model == options.only) run(c, options);
 }
