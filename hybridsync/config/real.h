@@ -1,5 +1,5 @@
-// The width of numbers in the core. Parameters in half precision live in it as fp32, those in double as
-// fp64.
+// The width of numbers in the core. Parameters in half precision live in it as fp32, those in
+// double as fp64.
 #pragma once
 
 #include <cstddef>

@@ -74,7 +74,8 @@ Parameters::Parameters(torch::nn::Module& model, int64_t bucket_bytes) {
     any_narrow_ = any_narrow_ || narrow;
   }
   if (entries_.empty())
-    throw ConfigError("the model has no parameter that requires a gradient: there is nothing to train");
+    throw ConfigError(
+        "the model has no parameter that requires a gradient: there is nothing to train");
   std::reverse(entries_.begin(), entries_.end());
   std::vector<ParameterShape> shapes;
   for (const Entry& e : entries_) shapes.push_back({e.slice.type, e.slice.count});

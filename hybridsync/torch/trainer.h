@@ -75,9 +75,9 @@ class Trainer {
 
   const Config& config() const;
   const Environment& environment() const;
-  int64_t steps() const;    // attempts
-  // Of the whole run; since the newest round the other nodes are taken to be as fast as this one, after
-  // finish() the number is exact.
+  int64_t steps() const;  // attempts
+  // Of the whole run; since the newest round the other nodes are taken to be as fast as this one,
+  // after finish() the number is exact.
   int64_t samples() const;
   // XXH3 of all parameters and buffers, in registration order: equal on ranks with equal bits.
   uint64_t hash() const;

@@ -1,3 +1,4 @@
+// Models, data sets and state dicts by value, the last as Python reads them.
 #include <gmock/gmock.h>
 
 #include <cstdio>

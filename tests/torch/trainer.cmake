@@ -1,3 +1,4 @@
+# The Trainer's tests, with the ranks of small runs as threads.
 hs_test(accumulation_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/accumulation_test.cpp LIBS hs_torch)
 hs_test(batch_norm_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/batch_norm_test.cpp LIBS hs_torch)
 hs_test(parity_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/parity_test.cpp LIBS hs_torch)

@@ -1,3 +1,4 @@
+// A small transformer that predicts the next character.
 #include <cmath>
 #include <string>
 #include <vector>

@@ -1,3 +1,4 @@
+// Two convolutions with batch norm and two linear layers, for images of 28 x 28.
 #include "hybridsync/torch/models/model.h"
 
 namespace hybridsync {
