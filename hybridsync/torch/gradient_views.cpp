@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include "hybridsync/config/error.h"
+#include "hybridsync/torch/flat_tensor.h"
 
 namespace hybridsync {
 namespace {
@@ -12,16 +13,6 @@ struct Hook final : torch::autograd::PostAccumulateGradHook {
   void operator()(const at::Tensor&) override { f_(); }
   std::function<void()> f_;
 };
-
-at::Tensor flat_over(const Values& v) {
-  return std::visit(
-      [](auto s) {
-        using T = typename decltype(s)::value_type;
-        return at::from_blob(s.data(), {static_cast<int64_t>(s.size())},
-                             c10::CppTypeToScalarType<T>::value);
-      },
-      v);
-}
 
 }  // namespace
 
@@ -53,7 +44,7 @@ GradientViews::~GradientViews() {
 GradientViews::Set GradientViews::make(const Gradients& shared) const {
   Set set{shared, {}, {}, {}};
   for (int t = 0; t < 2; ++t) {
-    set.shared_flat[t] = flat_over(shared.all(static_cast<Real>(t)));
+    set.shared_flat[t] = flat_tensor(shared.all(static_cast<Real>(t)));
     set.flat[t] =
         staged_ ? set.shared_flat[t].to(parameters_.device(), false, true) : set.shared_flat[t];
   }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "hybridsync/config/error.h"
+#include "hybridsync/torch/flat_tensor.h"
 
 namespace hybridsync {
 namespace {
@@ -34,26 +35,6 @@ at::ScalarType scalar_type(Real type) { return type == Real::f32 ? at::kFloat : 
 // The part of a dense tensor, seen in memory order, that starts at `begin`.
 at::Tensor in_memory_order(const at::Tensor& t, int64_t begin, int64_t count) {
   return t.detach().as_strided({count}, {1}, t.storage_offset() + begin);
-}
-
-at::Tensor tensor_of(const Values& v) {
-  return std::visit(
-      [](auto s) {
-        using T = typename decltype(s)::value_type;
-        return at::from_blob(s.data(), {static_cast<int64_t>(s.size())},
-                             c10::CppTypeToScalarType<T>::value);
-      },
-      v);
-}
-
-at::Tensor tensor_of(const ConstValues& v) {
-  return std::visit(
-      [](auto s) {
-        using T = std::remove_const_t<typename decltype(s)::element_type>;
-        return at::from_blob(const_cast<T*>(s.data()), {static_cast<int64_t>(s.size())},
-                             c10::CppTypeToScalarType<T>::value);
-      },
-      v);
 }
 
 }  // namespace
@@ -103,7 +84,7 @@ void Parameters::for_overlaps(const Fragment& fragment, F f) const {
 
 void Parameters::read(const Fragment& fragment, Values out) const {
   at::NoGradGuard no_grad;
-  at::Tensor flat = tensor_of(out);
+  at::Tensor flat = flat_tensor(out);
   flat.zero_();
   for_overlaps(fragment, [&](const Entry&, const at::Tensor& part, int64_t at, int64_t count) {
     flat.narrow(0, at, count).copy_(part);
@@ -112,7 +93,7 @@ void Parameters::read(const Fragment& fragment, Values out) const {
 
 void Parameters::write(const Fragment& fragment, ConstValues values) const {
   at::NoGradGuard no_grad;
-  const at::Tensor flat = tensor_of(values);
+  const at::Tensor flat = flat_tensor(values);
   for_overlaps(fragment, [&](const Entry&, at::Tensor part, int64_t at, int64_t count) {
     part.copy_(flat.narrow(0, at, count));
   });
@@ -121,7 +102,7 @@ void Parameters::write(const Fragment& fragment, ConstValues values) const {
 void Parameters::round(const Fragment& fragment, Values values) const {
   if (!any_narrow_) return;
   at::NoGradGuard no_grad;
-  at::Tensor flat = tensor_of(values);
+  at::Tensor flat = flat_tensor(values);
   for_overlaps(fragment, [&](const Entry& e, const at::Tensor&, int64_t at, int64_t count) {
     if (!e.narrow) return;
     at::Tensor part = flat.narrow(0, at, count);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <mutex>
 
+#include "hybridsync/config/error.h"
 #include "tests/sync/vector_replica.h"
 
 namespace hybridsync {
@@ -64,6 +65,27 @@ TEST(Synchronizer, DeltaRoundsAverageEveryKSteps) {
     expect_all(rank.replica.theta, 1 - 3 * 1.5f);
     EXPECT_NEAR(rank.replica.mean, 0.75, 1e-12);  // merged by samples at the first round
     EXPECT_EQ(rank.replica.batches_tracked, 12);
+    rank.finish();
+  });
+}
+
+// DiLoCo's outer optimizer against a serial twin of two nodes.
+TEST(Synchronizer, OuterNesterovEqualsItsTwin) {
+  Config config = two_tiers(2, 2, Strategy::periodic, 3);
+  config.tiers[1].outer = {0.7, 0.9, true};
+  double anchor = 1, momentum = 0;
+  for (int round = 0; round < 4; ++round) {
+    double learned = 0;  // weights 1 and 3: nodes pull by round + 1 and 2 (round + 1) per step
+    for (double node : {1.0, 2.0})
+      learned += (node == 1 ? 0.25 : 0.75) * 3 * 0.5 * node * (round + 1);
+    momentum = 0.9 * momentum + learned;
+    anchor -= 0.7 * (learned + 0.9 * momentum);
+  }
+  run_all(config, [&](const Environment& e) {
+    TestRank rank(config, e, 3000, {});
+    for (int step = 0; step < 12; ++step)
+      (void)rank.step(float(e.node + 1) * float(step / 3 + 1), e.node == 0 ? 1 : 3);
+    for (float v : rank.replica.theta) ASSERT_NEAR(v, anchor, 1e-4);
     rank.finish();
   });
 }

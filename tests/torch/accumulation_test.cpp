@@ -438,7 +438,7 @@ TEST(Accumulation, AParameterGroupAddedAfterwardsIsRefused) {
 
 TEST(Accumulation, DifferentModelsAreRefusedWithTheFirstDifference) {
   const Config config = small_run(2, 1);
-  const auto errors = run_ranks(config, [&](const Environment& e) {
+  const auto errors = run_world(config, [&](const Environment& e) {
     Bare m;
     (void)m.add("same", torch::zeros({2}));
     (void)m.add("w", torch::zeros({2, e.rank == 0 ? 3 : 4}));
