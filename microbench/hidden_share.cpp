@@ -199,8 +199,13 @@ int main(int argc, char** argv) {
   std::printf("%d ranks on %u cores, %.1f MB of gradients\n", ranks, cores,
               4e-6 * settings["--layers"] * settings["--width"] * (settings["--width"] + 1));
   if (cores <= static_cast<unsigned>(ranks))
-    std::printf("no core is idle while the ranks compute, so what is hidden is hardly gained\n");
+    std::printf("the ranks fill all cores: what is hidden need not be gained in steps/s\n");
   std::fflush(stdout);
   print(train(0, addresses, run_id));
-  for (const pid_t child : children) ::waitpid(child, nullptr, 0);
+  bool all_well = true;
+  for (const pid_t child : children) {
+    int status = 0;
+    all_well = ::waitpid(child, &status, 0) == child && status == 0 && all_well;
+  }
+  return all_well ? 0 : 1;
 }
