@@ -66,6 +66,9 @@ class Trainer::Impl {
     start_ = last_close_ = Clock::now();
   }
 
+  // After an exception in the middle of a window a reduction may still be waiting for the others.
+  ~Impl() { interrupt_ = true; }
+
   void backward(const torch::Tensor& loss, double samples, double loss_scale) {
     if (samples == 0) return empty();
     check_call(loss, samples);

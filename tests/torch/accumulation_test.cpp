@@ -498,6 +498,31 @@ TEST(Accumulation, NoBackwardWithoutAGradientOrAfterTheEnd) {
   EXPECT_THROW(sync.backward(pull(w, {1}), 1), ConfigError);
 }
 
+TEST(Accumulation, AnExceptionInTheMiddleOfAReductionEndsAllRanksSoon) {
+  Config config = small_run(2, 1);
+  config.tiers[0].bucket_bytes = 64;
+  const auto start = std::chrono::steady_clock::now();
+  const auto errors = run_world(config, [&](const Environment& e) {
+    Bare m;
+    Tensor first = m.add("first", torch::zeros({16})), last = m.add("last", torch::zeros({16}));
+    auto opt = sgd(m, 1);
+    Trainer sync(m, opt, config, e);
+    // Backward reaches "last" before "first", so one bucket has left when this goes wrong.
+    Tensor x = first * 2;
+    if (e.rank == 0)
+      x.register_hook([](Tensor g) -> Tensor {
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        throw std::runtime_error("the user's own");
+        return g;
+      });
+    sync.backward((x * 3).sum() + last.sum(), 1);
+    (void)sync.step();
+  });
+  EXPECT_NE(errors[0].find("the user's own"), std::string::npos) << errors[0];
+  EXPECT_NE(errors[1], "");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
 TEST(Accumulation, OuterRoundsCountSteps) {
   const Config config = small_run(1, 2, 1, Strategy::periodic, 4);
   run_all(config, [&](const Environment& e) {
