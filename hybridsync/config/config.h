@@ -111,7 +111,9 @@ struct TierConfig {
   Strategy strategy = Strategy::every_step;
   std::string group = "auto";           // innermost tier: shm
   Overlap overlap = Overlap::backward;  // innermost tier
-  int64_t bucket_bytes = 4 << 20;       // innermost tier: gradients that travel together
+  // Innermost tier: gradients that travel together. Small enough that a reduction starts early in
+  // backward, large enough that its latency does not count (microbench/README.md).
+  int64_t bucket_bytes = 512 << 10;
   double timeout = 600;                 // seconds that a rank waits for a silent one in its node
   int64_t every = 4;                    // K, optimizer steps between rounds (periodic)
   std::string codec = "fp32";           // what travels between nodes
