@@ -1,4 +1,4 @@
-"""Reads the project's documents: their blocks, and what they say that sources can be asked about."""
+"""Reads the project's documents: their blocks, and what they say that sources can answer."""
 import dataclasses
 import re
 
