@@ -29,10 +29,11 @@ enum class Strategy { every_step, periodic };
 // window's first micro-step.
 enum class Overlap { off, backward, next_window };
 
-// [train]: for the program's own trainer. `clip` and `ranks` also hold for a loop of your own.
+// [train]: for the program's own trainer. A loop of your own reads only `ranks`, `clip`, and
+// `steps` as the length of schedules.
 struct TrainConfig {
   std::string model = "cnn";           // cnn, char-gpt
-  std::string data = "fashion-mnist";  // or a folder of IDX files, or a text file
+  std::string data = "fashion-mnist";  // bible, a folder of IDX files, or a text file
   std::string optimizer = "sgd";       // sgd, adam, adamw
   double lr = 0.05;
   double momentum = 0.9;  // sgd only
@@ -114,9 +115,9 @@ struct TierConfig {
   // Innermost tier: gradients that travel together. Small enough that a reduction starts early in
   // backward, large enough that its latency does not count (microbench/README.md).
   int64_t bucket_bytes = 512 << 10;
-  double timeout = 600;                 // seconds that a rank waits for a silent one in its node
-  int64_t every = 4;                    // K, optimizer steps between rounds (periodic)
-  std::string codec = "fp32";           // what travels between nodes
+  double timeout = 600;        // seconds that a rank waits for a silent one in its node
+  int64_t every = 4;           // K, optimizer steps between rounds (periodic)
+  std::string codec = "fp32";  // what travels between nodes
   OuterConfig outer;
   EmulateConfig emulate;
   int64_t fragment_bytes = 4 << 20;  // outer tier: parameters that travel together, at most

@@ -91,12 +91,13 @@ Section train() {
   return {
       "train",
       Scope::run,
-      "The program's own trainer. A training loop of your own reads only `ranks` and `clip`.",
+      "The program's own trainer. A training loop of your own reads only `ranks`, `clip`, and "
+      "`steps` as the length of schedules.",
       {
           key("model", &T::model, word({{"cnn", "char-gpt"}, {"mlp", "resnet"}}),
               "the network: images with batch norm, or characters of a text"),
           key("data", &T::data, text("string", not_empty),
-              "`fashion-mnist`, a folder of IDX files, or a text file"),
+              "`fashion-mnist`, `bible`, a folder of IDX files, or a text file"),
           key("optimizer", &T::optimizer, word({{"sgd", "adam", "adamw"}}),
               "the optimizer of each rank; its state never leaves the rank"),
           key("lr", &T::lr, number({}), "learning rate, the base that [learning_rate] scales"),

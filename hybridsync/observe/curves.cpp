@@ -82,11 +82,31 @@ void add_evaluations(Curves& curves, const std::vector<EvaluationRecord>& evalua
   }
 }
 
+// A node's second line of one step: the round with which it left.
+void add_closing(StepRecord& step, const StepRecord& closing) {
+  for (double StepRecord::*seconds :
+       {&StepRecord::compute_seconds, &StepRecord::reduce_seconds, &StepRecord::reduce_wait_seconds,
+        &StepRecord::optimizer_seconds, &StepRecord::exchange_seconds, &StepRecord::agree_seconds,
+        &StepRecord::other_seconds})
+    step.*seconds += closing.*seconds;
+  for (int64_t StepRecord::*bytes :
+       {&StepRecord::bytes_fast, &StepRecord::bytes_sent_slow, &StepRecord::bytes_received_slow})
+    step.*bytes += closing.*bytes;
+  step.seconds = closing.seconds;
+  step.samples = closing.samples;
+  step.rounds = closing.rounds;
+}
+
 }  // namespace
 
 std::vector<StepRecord> merge_nodes(const std::vector<StepRecord>& steps) {
+  std::map<std::pair<int64_t, int>, StepRecord> by_node;
+  for (const StepRecord& r : steps) {
+    const auto [at, is_first] = by_node.try_emplace({r.step, r.node}, r);
+    if (!is_first) add_closing(at->second, r);
+  }
   std::map<int64_t, std::vector<const StepRecord*>> by_step;
-  for (const StepRecord& r : steps) by_step[r.step].push_back(&r);
+  for (const auto& [key, r] : by_node) by_step[r.step].push_back(&r);
   std::vector<StepRecord> merged;
   merged.reserve(by_step.size());
   for (const auto& [step, nodes] : by_step) merged.push_back(merged_step(nodes));

@@ -167,7 +167,7 @@ RoundOutcome NodeRounds::agree(const Outcome& waited) {
 void NodeRounds::take(const RoundReport& first, const std::vector<RoundReport>& all) {
   mode_ = first.next_mode;
   interval_ = first.next_interval;
-  ++rounds_count_;
+  if (first.weight > 0) ++rounds_count_;
   samples_ += first.samples;
   if (first.loss_weight > 0) loss_ = first.loss_sum / first.loss_weight;
   finished_ = first.finished;

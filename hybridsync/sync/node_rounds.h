@@ -38,11 +38,11 @@ class NodeRounds {
   // on is the parameters of this moment, and rounds move it from there. Does nothing otherwise.
   void set_anchor_if_due();
 
-  Mode mode() const { return mode_; }             // of the next round
-  int64_t interval() const { return interval_; }  // its steps
-  int64_t rounds() const { return rounds_count_; }
-  int64_t samples() const { return samples_; }  // of all nodes, in all rounds
-  double loss() const { return loss_; }         // of all nodes, newest round
+  Mode mode() const { return mode_; }               // of the next round
+  int64_t interval() const { return interval_; }    // its steps
+  int64_t rounds() const { return rounds_count_; }  // those in which not everybody abstained
+  int64_t samples() const { return samples_; }      // of all nodes, in all rounds
+  double loss() const { return loss_; }             // of all nodes, newest round
   bool finished() const { return finished_; }
   int64_t bytes_sent() const { return bytes_sent_; }  // by the node, in all rounds
   int64_t bytes_received() const { return bytes_received_; }

@@ -176,14 +176,18 @@ void Synchronizer::leave(const std::function<void(const StepRecord&)>& record) {
 // Nothing of its own to give any more, but for what it learned since the newest round.
 void Synchronizer::leave_round(const std::function<void(const StepRecord&)>& record) {
   StepRecord step = begin_record();
+  step.reduce_seconds = step.reduce_wait_seconds = 0;
   node_.micro_steps = 0;
   node_.weight = node_.loss_sum = node_.samples = 0;
-  if (!gradient_mode()) return delta_round(step);
-  const bool stepped = step_together(step);
-  if (stepped) count_step(stepped, true);
-  rounds_->set_anchor_if_due();
+  if (gradient_mode()) {
+    if (step_together(step)) count_step(true, true);
+    rounds_->set_anchor_if_due();
+  } else {
+    delta_round(step);
+  }
   finish_record(step);
-  if (stepped) record(step);
+  if (std::isnan(step.loss)) step.loss = step.global_loss;
+  record(step);
 }
 
 int64_t Synchronizer::samples() const {

@@ -63,8 +63,8 @@ class Synchronizer {
   const Window& node() const { return node_; }
 
   // After a close() in which every rank had finished: the node's last contribution, then staying
-  // for the other nodes until all have finished. `record` gets the steps that other nodes'
-  // gradients make this node take.
+  // for the other nodes until all have finished. `record` gets each of these rounds: a step
+  // that other nodes' gradients make this node take, or else a second record of the last step.
   void leave(const std::function<void(const StepRecord&)>& record);
 
   int64_t steps() const { return step_; }

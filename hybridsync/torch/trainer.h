@@ -58,14 +58,17 @@ class Trainer {
   // calls it at the end of each epoch; it returns when all have.
   void end_epoch();
   // Applies an incomplete window and joins the last round; returns when every rank of the run has
-  // finished. Afterwards all ranks hold the same parameters and running statistics.
+  // finished. Afterwards all ranks hold the same parameters, and the same running statistics unless
+  // batch_norm.at_sync is none.
   void finish();
 
   // These seconds since the last step (an evaluation, say) were no training: they count neither as
   // the run's time nor as computing.
   void exclude(double seconds);
 
-  // Called with the record of every step, also those that end_epoch() and finish() take.
+  // Called with the record of every step, also those that end_epoch() and finish() take. The
+  // rounds of finish() come as further records of the last step: their bytes and seconds add to
+  // its.
   void on_step(std::function<void(const StepRecord&)> f);
   // Called with a sentence while something waits long: "waiting 4 s for node 1, fragment 5, version
   // 17".

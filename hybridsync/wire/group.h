@@ -32,8 +32,8 @@ class Group {
   virtual Outcome broadcast(std::span<std::byte> bytes, int root) = 0;
   virtual Outcome barrier() = 0;
 
-  // Bytes this rank contributed to collectives so far (payload, not copies), and how many
-  // collectives.
+  // Bytes this rank contributed to collectives with others so far (payload, not copies), and how
+  // many collectives.
   struct Counters {
     int64_t bytes = 0;
     int64_t collectives = 0;

@@ -1,5 +1,5 @@
-// Where the ranks of a run find each other before they can talk: one small server (in the launcher,
-// or in rank 0 under a foreign launcher), asked by every rank at its start and never again.
+// Where the ranks of a run find each other before they can talk: one small server in the
+// launcher, asked by every rank at its start and never again.
 #pragma once
 
 #include <cstdint>

@@ -138,7 +138,7 @@ class ShmGroup : public Group {
 
   // The first pass of a collective: everybody's calls must agree.
   Outcome enter(const Call& call, size_t contributed_bytes) {
-    counters_.bytes += static_cast<int64_t>(contributed_bytes);
+    if (size() > 1) counters_.bytes += static_cast<int64_t>(contributed_bytes);
     ++counters_.collectives;
     call_ = call;
     call_of(rank(), next_pass()) = call;

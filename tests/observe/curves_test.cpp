@@ -39,6 +39,20 @@ TEST(Curves, NodesOfAStepAreMerged) {
   EXPECT_EQ(time_by_part(merged).compute, 1.5);
 }
 
+TEST(Curves, TheRoundOfFinishBelongsToTheLastStep) {
+  StepRecord closing = record(0, 2, 1, 100);
+  closing.compute_seconds = 0;
+  closing.exchange_seconds = 4;
+  closing.seconds = 9;
+  const auto merged = merge_nodes({record(0, 1, 2, 5), record(0, 2, 3, 5), closing});
+  ASSERT_EQ(merged.size(), 2u);
+  EXPECT_EQ(merged[1].bytes_sent_slow, 105);
+  EXPECT_EQ(merged[1].loss, 3);
+  EXPECT_EQ(merged[1].compute_seconds, 1);
+  EXPECT_EQ(merged[1].exchange_seconds, 4);
+  EXPECT_EQ(merged[1].seconds, 9);
+}
+
 TEST(Curves, ThinningAverages) {
   EXPECT_THAT(thinned({1, 2, 3, 4, 5, 6}, 3), ElementsAre(1.5, 3.5, 5.5));
   EXPECT_THAT(thinned({1, 3, kNan, 6}, 2), ElementsAre(2, 6));

@@ -46,7 +46,7 @@ TEST(Synchronizer, GradientRoundsWeighNodesBySamples) {
     EXPECT_NEAR(rank.replica.last_window[0].mean[0], 2, 1e-12);
     EXPECT_EQ(rank.sync.samples(), 30);
     rank.finish();
-    EXPECT_EQ(rank.sync.rounds(), 4);  // the last one to say that all are finished
+    EXPECT_EQ(rank.sync.rounds(), 3);  // that in which all say that they are finished has no content
     EXPECT_EQ(rank.sync.steps(), 3);
   });
 }
@@ -285,6 +285,25 @@ TEST(Synchronizer, BytesAreWhatTheCostFormulaSays) {
     EXPECT_EQ(rank.sync.bytes_sent_slow(), rank.sync.bytes_received_slow());
     rank.finish();
   });
+}
+
+TEST(Synchronizer, EveryByteIsInARecordAlsoThoseOfLeaving) {
+  for (Strategy strategy : {Strategy::every_step, Strategy::periodic}) {
+    const Config config = two_tiers(2, 2, strategy, strategy == Strategy::periodic ? 4 : 1);
+    run_all(config, [&](const Environment& e) {
+      TestRank rank(config, e, 3000, {});
+      int64_t sent = 0, last_step = 0;
+      rank.on_record = [&](const StepRecord& r) {
+        sent += r.bytes_sent_slow;
+        last_step = r.step;
+      };
+      for (int step = 0; step < 6; ++step) (void)rank.step(1, 1);
+      rank.finish();
+      EXPECT_EQ(sent, rank.sync.bytes_sent_slow());
+      EXPECT_GT(sent, 0);
+      EXPECT_EQ(last_step, 6);
+    });
+  }
 }
 
 TEST(Synchronizer, ClippingUsesTheNormOfTheMean) {

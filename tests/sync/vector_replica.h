@@ -71,18 +71,20 @@ class TestRank {
     }
     window.finished = finished;
     window.side = {{samples > 0}, {{samples, {double(gradient)}, {0}}}, {}};
-    return sync.close(window);
+    const auto record = sync.close(window);
+    if (record) on_record(*record);
+    return record;
   }
   void finish() {
     while (!sync.node().finished) (void)step(0, 0, true);
-    sync.leave([this](const StepRecord&) { ++foreign_steps; });
+    sync.leave([this](const StepRecord& r) { on_record(r); });
   }
 
   Layout layout;
   VectorReplica replica;
   Wires wires;
   Synchronizer sync;
-  int foreign_steps = 0;
+  std::function<void(const StepRecord&)> on_record = [](const StepRecord&) {};
 
  private:
   void open() {

@@ -65,6 +65,7 @@ std::vector<Trained> train(const Config& config, int steps, torch::ScalarType ty
     Trainer sync(net, opt, config, e);
     std::vector<double> losses;
     sync.on_step([&](const StepRecord& r) {
+      if (r.step <= static_cast<int64_t>(losses.size())) return;  // a round of finish()
       losses.push_back(std::isnan(r.global_loss) ? r.loss : r.global_loss);
     });
     for (int step = 0; step < steps; ++step)
