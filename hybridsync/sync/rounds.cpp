@@ -130,6 +130,7 @@ void Rounds::take_drafts() {
     publish_pending(state);
     send(owner, MessageKind::contribute, state, c.base, std::move(fields), d.body.bytes);
   }
+  check_left();
 }
 
 void Rounds::send(int to, MessageKind kind, const State& state, Version version, Writer fields,
@@ -152,7 +153,7 @@ Bytes Rounds::header(MessageKind kind, int fragment, Version version, ByteSpan f
 
 void Rounds::handle(const ExchangeEvent& event) {
   if (const auto* lost = std::get_if<PeerLost>(&event)) {
-    if (!states_.empty() && finished()) return;
+    if (has_left(lost->node) || (!states_.empty() && finished())) return;
     return fail({Outcome::Kind::peer_lost, lost->node,
                  "node " + std::to_string(lost->node) + " is gone (" + lost->why + ") " + phase()});
   }
@@ -187,12 +188,33 @@ void Rounds::on_message(const Received& message) {
   on_result(state, fields->result, {bytes, fields->body});
 }
 
-// In order only when there is nothing left to do together. It comes on both channels, behind
-// everything else.
 void Rounds::on_leave(int node) {
-  if (++leaves_[node] < 2 || finished()) return;
-  fail({Outcome::Kind::peer_lost, node,
-        "node " + std::to_string(node) + " left before training had finished, " + phase()});
+  ++leaves_[node];
+  check_left();
+}
+
+// A node leaves when it has the last results. It comes on both channels, behind everything else
+// that this node gets from it, but not behind what others send: so only who still waits for that
+// very node has lost something.
+void Rounds::check_left() {
+  for (const auto& [fragment, state] : states_) {
+    if (!state.member.unresolved()) continue;
+    for (int node : waited_for(state))
+      if (has_left(node))
+        return fail(
+            {Outcome::Kind::peer_lost, node,
+             "node " + std::to_string(node) + " left before training had finished, " + phase()});
+  }
+}
+
+bool Rounds::has_left(int node) const {
+  const auto found = leaves_.find(node);
+  return found != leaves_.end() && found->second == 2;
+}
+
+std::vector<int> Rounds::waited_for(const State& state) const {
+  if (state.owner) return state.owner->missing();
+  return {options_.table.owner(state.fragment.id)};
 }
 
 bool Rounds::finished() const {
@@ -313,8 +335,7 @@ void Rounds::resolve(State& state, const Result& result, const Body& body, uint6
 }
 
 void Rounds::publish_pending(const State& state) {
-  const int owner = options_.table.owner(state.fragment.id);
-  std::vector<int> nodes = state.owner ? state.owner->missing() : std::vector<int>{owner};
+  std::vector<int> nodes = waited_for(state);
   std::lock_guard lock(mutex_);
   const auto found = pending_.find(state.fragment.id);
   if (found != pending_.end()) found->second = {state.member.version() + 1, std::move(nodes)};

@@ -46,7 +46,8 @@ TEST(Synchronizer, GradientRoundsWeighNodesBySamples) {
     EXPECT_NEAR(rank.replica.last_window[0].mean[0], 2, 1e-12);
     EXPECT_EQ(rank.sync.samples(), 30);
     rank.finish();
-    EXPECT_EQ(rank.sync.rounds(), 3);  // that in which all say that they are finished has no content
+    EXPECT_EQ(rank.sync.rounds(),
+              3);  // that in which all say that they are finished has no content
     EXPECT_EQ(rank.sync.steps(), 3);
   });
 }
@@ -228,6 +229,17 @@ TEST(Synchronizer, OtherParametersOnOneNodeEndTheRunAndAreNamed) {
   });
   EXPECT_NE((errors[0] + errors[1]).find("has other parameters than node"), std::string::npos)
       << errors[0] << errors[1];
+}
+
+// The last result reaches some nodes before others, and the first to have it leave at once.
+TEST(Synchronizer, NodesMayLeaveWhileOthersStillWaitForTheLastResult) {
+  const Config config = two_tiers(1, 5, Strategy::every_step);
+  for (int run = 0; run < 40; ++run)
+    run_all(config, [&](const Environment& e) {
+      TestRank rank(config, e, 20'000, {});
+      (void)rank.step(1, 1);
+      rank.finish();
+    });
 }
 
 TEST(Synchronizer, ANodeThatLeavesEarlyEndsTheRun) {
