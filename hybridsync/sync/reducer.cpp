@@ -3,14 +3,6 @@
 #include <cassert>
 
 namespace hybridsync {
-namespace {
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-}  // namespace
-
 Reducer::Reducer(Group& group, const Layout& layout, bool overlap)
     : group_(group), layout_(layout), overlap_(overlap && group.size() > 1) {
   if (overlap_) thread_ = std::thread([this] { run(); });

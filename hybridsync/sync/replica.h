@@ -26,7 +26,9 @@ class Replica {
   // One optimizer step with the gradients as they lie in set `set` of the buckets. Parameters with
   // used[i] == 0 got no gradient on any rank and stay untouched, weight decay included. `lr_factor`
   // multiplies the base learning rates. Returns the learning rate of the first group.
-  virtual double optimizer_step(int set, double lr_factor, const std::vector<uint8_t>& used) = 0;
+  // agreed.rates: the base learning rate of each parameter group, agreed on by the ranks; not a
+  // number where none of them had a part in this step, and then this rank's own holds.
+  virtual double optimizer_step(int set, double lr_factor, const SideData& agreed) = 0;
 
   // Batch-norm statistics: a window's merged ones advance the running ones, once.
   virtual void advance_statistics(const std::vector<Moments>& window) = 0;

@@ -107,7 +107,7 @@ void Rounds::run() {
       if (stop_) return;
     }
     take_drafts();
-    if (auto event = exchange_->poll(Clock::now() + kPollInterval)) handle(*event);
+    if (auto event = exchange_->poll(Clock::now() + kPollInterval)) handle(std::move(*event));
   }
 }
 
@@ -151,16 +151,16 @@ Bytes Rounds::header(MessageKind kind, int fragment, Version version, ByteSpan f
   return encode(envelope, fields, body);
 }
 
-void Rounds::handle(const ExchangeEvent& event) {
+void Rounds::handle(ExchangeEvent event) {
   if (const auto* lost = std::get_if<PeerLost>(&event)) {
     if (has_left(lost->node) || (!states_.empty() && finished())) return;
     return fail({Outcome::Kind::peer_lost, lost->node,
                  "node " + std::to_string(lost->node) + " is gone (" + lost->why + ") " + phase()});
   }
-  on_message(std::get<Received>(event));
+  on_message(std::move(std::get<Received>(event)));
 }
 
-void Rounds::on_message(const Received& message) {
+void Rounds::on_message(Received message) {
   const auto bad = [&](const std::string& why) {
     fail({Outcome::Kind::mismatch, message.from,
           "node " + std::to_string(message.from) + " sent what no member sends: " + why});
@@ -173,7 +173,7 @@ void Rounds::on_message(const Received& message) {
   const auto found = states_.find(static_cast<int>(frame.envelope.fragment));
   if (found == states_.end()) return bad("a fragment of another lane");
   State& state = found->second;
-  auto bytes = std::make_shared<const Bytes>(message.body);
+  auto bytes = std::make_shared<const Bytes>(std::move(message.body));
   if (frame.envelope.kind == static_cast<uint8_t>(MessageKind::contribute)) {
     const auto fields = read_contribution(Reader(frame.fields));
     if (!fields || !state.owner || fields->contribution.node != message.from ||

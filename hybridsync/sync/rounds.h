@@ -95,13 +95,13 @@ class Rounds {
 
   void run();
   void take_drafts();
-  void handle(const ExchangeEvent& event);
+  void handle(ExchangeEvent event);
   void say_leave();
   void on_leave(int node);
   void check_left();
   bool has_left(int node) const;
   std::vector<int> waited_for(const State& state) const;
-  void on_message(const Received& message);
+  void on_message(Received message);
   void on_contribution(State& state, Contribution contribution, Body body);
   void on_result(State& state, const Result& result, const Body& body);
   void close(State& state, const Close& decision);

@@ -1,6 +1,7 @@
 #include "hybridsync/sync/side_data.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace hybridsync {
 namespace {
@@ -18,6 +19,8 @@ void merge_into(SideData& into, const SideData& part, bool statistics) {
   for (size_t i = 0; i < into.used.size(); ++i) into.used[i] |= part.used[i];
   for (size_t i = 0; i < into.batches_tracked.size(); ++i)
     into.batches_tracked[i] = std::max(into.batches_tracked[i], part.batches_tracked[i]);
+  for (size_t i = 0; i < into.rates.size() && i < part.rates.size(); ++i)
+    if (std::isnan(into.rates[i])) into.rates[i] = part.rates[i];
   if (!statistics) return;
   for (size_t i = 0; i < into.batch_norm.size(); ++i) merge(into.batch_norm[i], part.batch_norm[i]);
 }
@@ -27,6 +30,7 @@ void merge_into(SideData& into, const SideData& part, bool statistics) {
 void write(const SideData& side, Writer& writer) {
   writer.list(side.used)
       .list(side.batches_tracked)
+      .list(side.rates)
       .u32(static_cast<uint32_t>(side.batch_norm.size()));
   for (const Moments& m : side.batch_norm) writer.f64(m.count).list(m.mean).list(m.var);
 }
@@ -35,6 +39,7 @@ std::optional<SideData> read_side_data(Reader& reader) {
   SideData side;
   side.used = reader.list<uint8_t>();
   side.batches_tracked = reader.list<int64_t>();
+  side.rates = reader.list<double>();
   const uint32_t layers = reader.u32();
   for (uint32_t i = 0; i < layers && reader.ok(); ++i) {
     Moments m;

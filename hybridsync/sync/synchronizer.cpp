@@ -16,10 +16,6 @@ size_t side_bytes(const SideData& shape) {
   return writer.view().size();
 }
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 std::vector<Gradients> place(const Layout& layout, int sets, NodeMemory& memory) {
   const size_t f64_bytes = layout.count_f64 * sizeof(double);
   const size_t f32_bytes = layout.count_f32 * sizeof(float);
@@ -31,6 +27,20 @@ std::vector<Gradients> place(const Layout& layout, int sets, NodeMemory& memory)
                       values_at(mine, Real::f64, layout.count_f64)});
   }
   return placed;
+}
+
+void require_equal_rates(const std::vector<Window>& by_rank) {
+  const Window* first = nullptr;
+  for (const Window& w : by_rank) {
+    if (w.micro_steps == 0) continue;
+    if (!first) first = &w;
+    if (w.side.rates != first->side.rates)
+      throw RunEnded("rank " + std::to_string(&w - by_rank.data()) +
+                     " of the node has other base learning rates "
+                     "than rank " +
+                     std::to_string(first - by_rank.data()) +
+                     ": step a scheduler of your own equally often on all ranks");
+  }
 }
 
 }  // namespace
@@ -85,6 +95,7 @@ void Synchronizer::agree(const Window& mine) {
     Reader reader(bytes);
     by_rank.push_back(read_window(reader));
   }
+  require_equal_rates(by_rank);
   node_ = merge(by_rank);
 }
 
@@ -124,7 +135,7 @@ bool Synchronizer::apply(const StepInputs& inputs, double gradient_norm, StepRec
     for (Real type : {Real::f32, Real::f64}) scale(flat(type), clip / (gradient_norm + 1e-6));
   const double factor = lr_scale(config_.learning_rate, inputs.samples) *
                         lr_schedule(config_.learning_rate, step_, config_.train.steps);
-  record.lr = replica_.optimizer_step(set_, factor, inputs.side->used);
+  record.lr = replica_.optimizer_step(set_, factor, *inputs.side);
   replica_.advance_statistics(inputs.side->batch_norm);
   record.optimizer_seconds = seconds_since(start);
   return true;
@@ -136,8 +147,9 @@ void Synchronizer::count_step(bool stepped, bool together) {
   if (together) return;
   ++steps_since_;
   samples_since_ += node_.samples;
-  if (!stepped || !std::isfinite(node_.loss_sum)) return;
+  if (!stepped) return;
   weight_since_ += node_.samples;
+  if (!std::isfinite(node_.loss_sum)) return;
   loss_since_ += node_.loss_sum;
   loss_weight_since_ += node_.weight;
 }
@@ -180,7 +192,9 @@ void Synchronizer::leave_round(const std::function<void(const StepRecord&)>& rec
   node_.micro_steps = 0;
   node_.weight = node_.loss_sum = node_.samples = 0;
   if (gradient_mode()) {
-    if (step_together(step)) count_step(true, true);
+    // A result that is not the last one belongs to a step of another node, taken or not.
+    const bool stepped = step_together(step);
+    if (stepped || !rounds_->finished()) count_step(stepped, true);
     rounds_->set_anchor_if_due();
   } else {
     delta_round(step);

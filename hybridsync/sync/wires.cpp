@@ -1,7 +1,7 @@
 #include "hybridsync/sync/wires.h"
 
-#include <cassert>
 #include <cstring>
+#include <stdexcept>
 
 #include "hybridsync/config/error.h"
 
@@ -28,7 +28,7 @@ void require(const Outcome& outcome) {
 
 std::vector<Bytes> gather(Group& group, ByteSpan mine, size_t capacity) {
   const uint64_t length = mine.size();
-  assert(length <= capacity);
+  if (length > capacity) throw std::logic_error("a report is larger than its room");
   const size_t stride = sizeof length + capacity;
   Bytes padded(stride);
   std::memcpy(padded.data(), &length, sizeof length);

@@ -54,7 +54,6 @@ class BatchNorm {
     at::Tensor mean, var, batches;
     std::optional<double> momentum;
     bool has_trainable_weight = false;
-    const bool* training = nullptr;
     RunningMoments running;  // in double, between windows
     Moments window;
   };

@@ -17,9 +17,7 @@ struct Hook final : torch::autograd::PostAccumulateGradHook {
 }  // namespace
 
 GradientViews::GradientViews(const Parameters& parameters, std::vector<Gradients> sets, bool staged)
-    : parameters_(parameters),
-      staged_(staged || parameters.device() != at::kCPU),
-      through_grad_(parameters.any_narrow()) {
+    : parameters_(parameters), staged_(staged || parameters.device() != at::kCPU) {
   for (const Gradients& shared : sets) sets_.push_back(make(shared));
   used_.assign(sets_.size(), std::vector<uint8_t>(parameters_.entries().size()));
   for (size_t i = 0; i < parameters_.entries().size(); ++i) {
@@ -64,7 +62,8 @@ void GradientViews::zero(int s) {
   for (const Bucket& b : parameters_.layout().buckets) waiting_.push_back(b.parameters);
 }
 
-void GradientViews::attach(int s, double scale, std::function<void(int)> ready) {
+void GradientViews::attach(int s, double scale, bool unseeded, std::function<void(int)> ready) {
+  through_grad_ = unseeded || parameters_.any_narrow();
   set_ = s;
   scale_ = scale;
   ready_ = std::move(ready);

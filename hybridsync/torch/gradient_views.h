@@ -30,11 +30,11 @@ class GradientViews {
   // Around one backward pass that accumulates into the set. `scale` multiplies what narrow
   // parameters accumulate. `ready(bucket)` is called, if given, whenever one of the bucket's
   // parameters has its final gradient.
-  void attach(int set, double scale, std::function<void(int bucket)> ready);
+  void attach(int set, double scale, bool unseeded, std::function<void(int bucket)> ready);
   void detach();
-  // The factor by which the loss must be multiplied so that every parameter accumulates scale *
-  // gradient.
-  double seed(double scale) const { return parameters_.any_narrow() ? 1 : scale; }
+  // The gradient with which backward must start from the loss, so that parameters accumulate scale
+  // * gradient.
+  double seed() const { return through_grad_ ? 1 : scale_; }
 
   // By parameter, whether any backward pass of this window reached it (since zero()).
   const std::vector<uint8_t>& used(int set) const { return used_[static_cast<size_t>(set)]; }
@@ -59,7 +59,6 @@ class GradientViews {
 
   const Parameters& parameters_;
   const bool staged_;
-  const bool through_grad_;  // accumulate by way of .grad, because some parameter is narrow
   std::vector<Set> sets_;
   std::vector<std::vector<uint8_t>> used_;
   std::vector<int>
@@ -68,6 +67,7 @@ class GradientViews {
   double scale_ = 1;
   std::function<void(int)> ready_;
   bool attached_ = false;
+  bool through_grad_ = false;  // this pass accumulates by way of .grad, with a factor
 };
 
 }  // namespace hybridsync

@@ -12,6 +12,8 @@
 namespace hybridsync {
 namespace {
 
+constexpr size_t kPieceBytes = 16 << 20;  // a message of the rendezvous holds 64 MB at most
+
 std::vector<at::Tensor> all_tensors(torch::nn::Module& model) {
   std::vector<at::Tensor> tensors = model.parameters();
   for (const at::Tensor& b : model.buffers()) tensors.push_back(b);
@@ -96,8 +98,15 @@ void broadcast_from_first(torch::nn::Module& model, int rank, Rendezvous& rendez
   const auto hashes = rendezvous.all_gather("weights' hash", writer.take());
   if (std::all_of(hashes.begin(), hashes.end(), [&](const Bytes& h) { return h == hashes[0]; }))
     return;
-  const auto weights = rendezvous.all_gather("weights", rank == 0 ? pack(model) : Bytes());
-  if (rank != 0) unpack(model, weights.front());
+  const Bytes mine = pack(model);  // of the same size everywhere: the models are the same
+  Bytes received;
+  for (size_t at = 0; at < mine.size(); at += kPieceBytes) {
+    const auto begin = mine.begin() + static_cast<ptrdiff_t>(at);
+    const auto end = begin + static_cast<ptrdiff_t>(std::min(kPieceBytes, mine.size() - at));
+    const auto pieces = rendezvous.all_gather("weights", rank == 0 ? Bytes(begin, end) : Bytes());
+    received.insert(received.end(), pieces.front().begin(), pieces.front().end());
+  }
+  if (rank != 0) unpack(model, received);
 }
 
 uint64_t hash_of(torch::nn::Module& model) {

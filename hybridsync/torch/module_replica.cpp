@@ -1,5 +1,9 @@
 #include "hybridsync/torch/module_replica.h"
 
+#include <torch/optim/lbfgs.h>
+
+#include <cmath>
+#include <functional>
 #include <set>
 
 #include "hybridsync/config/error.h"
@@ -21,6 +25,11 @@ ModuleReplica::ModuleReplica(const Parameters& parameters, torch::optim::Optimiz
       optimizer_(optimizer),
       batch_norm_(batch_norm),
       optimizer_parameters_(count_parameters(optimizer)) {
+  if (dynamic_cast<torch::optim::LBFGS*>(&optimizer))
+    throw ConfigError(
+        "LBFGS evaluates the loss several times per step, which a window of gradients cannot give; "
+        "use "
+        "SGD, Adam or another optimizer that steps without a closure");
   std::set<c10::TensorImpl*> known;
   for (const auto& e : parameters.entries()) known.insert(e.tensor.unsafeGetTensorImpl());
   size_t g = 0;
@@ -36,17 +45,30 @@ ModuleReplica::ModuleReplica(const Parameters& parameters, torch::optim::Optimiz
   }
 }
 
-double ModuleReplica::optimizer_step(int set, double lr_factor, const std::vector<uint8_t>& used) {
-  views_->expose(set, used);
-  std::vector<double> base;
-  for (auto& group : optimizer_.param_groups()) {
-    base.push_back(group.options().get_lr());
-    group.options().set_lr(base.back() * lr_factor);
-  }
+std::vector<double> ModuleReplica::base_rates() const {
+  std::vector<double> rates;
+  for (auto& group : optimizer_.param_groups()) rates.push_back(group.options().get_lr());
+  return rates;
+}
+
+double ModuleReplica::optimizer_step(int set, double lr_factor, const SideData& agreed) {
+  views_->expose(set, agreed.used);
+  const std::vector<double> own = base_rates();
+  const auto set_rates = [this](const auto& rate_of) {
+    for (size_t g = 0; g < optimizer_.param_groups().size(); ++g)
+      optimizer_.param_groups()[g].options().set_lr(rate_of(g));
+  };
+  const auto rate = [&](size_t g) {
+    const bool known = g < agreed.rates.size() && std::isfinite(agreed.rates[g]);
+    return (known ? agreed.rates[g] : own[g]) * lr_factor;
+  };
+  struct Restore {  // also when the optimizer throws: rates never compound
+    std::function<void()> f;
+    ~Restore() { f(); }
+  } restore{[&] { set_rates([&](size_t g) { return own[g]; }); }};
+  set_rates(rate);
   optimizer_.step();
-  size_t g = 0;
-  for (auto& group : optimizer_.param_groups()) group.options().set_lr(base[g++]);
-  return base.empty() ? 0 : base.front() * lr_factor;
+  return own.empty() ? 0 : rate(0);
 }
 
 void ModuleReplica::advance_statistics(const std::vector<Moments>& window) {

@@ -15,7 +15,7 @@ namespace hybridsync {
 class ModuleReplica final : public Replica {
  public:
   // All must outlive it. Throws ConfigError when the optimizer has a parameter that the model has
-  // not.
+  // not, or needs a closure.
   ModuleReplica(const Parameters& parameters, torch::optim::Optimizer& optimizer,
                 BatchNorm& batch_norm);
   // Gradients exist only when the buckets do, and those need the parameters.
@@ -24,10 +24,13 @@ class ModuleReplica final : public Replica {
   void read(const Fragment& f, Values out) const override { parameters_.read(f, out); }
   void write(const Fragment& f, ConstValues values) override { parameters_.write(f, values); }
   void round(const Fragment& f, Values values) const override { parameters_.round(f, values); }
-  double optimizer_step(int set, double lr_factor, const std::vector<uint8_t>& used) override;
+  double optimizer_step(int set, double lr_factor, const SideData& agreed) override;
   void advance_statistics(const std::vector<Moments>& window) override;
   SideData running_statistics(double weight) const override;
   void set_running_statistics(const SideData& side) override;
+
+  // The learning rate of each parameter group as the user set it.
+  std::vector<double> base_rates() const;
 
   // Throws ConfigError when parameters were frozen, unfrozen, or given to the optimizer since
   // construction.

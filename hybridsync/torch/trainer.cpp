@@ -67,16 +67,18 @@ class Trainer::Impl {
   }
 
   // After an exception in the middle of a window a reduction may still be waiting for the others.
-  ~Impl() { interrupt_ = true; }
+  ~Impl() { leaving_ = true; }
 
   void backward(const torch::Tensor& loss, double samples, double loss_scale) {
     if (samples == 0) return empty();
     check_call(loss, samples);
     begin_micro_step();
     const double weight = config_.accumulate.weighting == Weighting::samples ? samples : 1;
+    broken_ = true;
     batch_norm_->before_backward(loss);
-    run_backward(loss, weight / loss_scale);
+    run_backward(loss, weight / loss_scale, loss_scale != 1);
     batch_norm_->after_backward(samples);
+    broken_ = false;
     losses_.emplace_back(loss.detach(), weight / loss_scale);
     window_.weight += weight;
     window_.samples += samples;
@@ -89,11 +91,12 @@ class Trainer::Impl {
   }
 
   std::optional<StepRecord> step() {
-    if (window_.micro_steps >= config_.accumulate.steps) end_window();
+    if (interrupt_ || window_.micro_steps >= config_.accumulate.steps) end_window();
     return std::exchange(completed_, std::nullopt);
   }
 
   void end_epoch() {
+    check_whole();
     finish_pending();
     ++epochs_;
     do flush();
@@ -103,6 +106,7 @@ class Trainer::Impl {
 
   void finish() {
     if (finished_) return;
+    check_whole();
     finish_pending();
     finished_ = true;
     do flush();
@@ -132,6 +136,7 @@ class Trainer::Impl {
   const Config config_;
   const Environment environment_;
   std::atomic<bool> interrupt_{false};
+  std::atomic<bool> leaving_{false};
   std::function<void(const StepRecord&)> on_step_;
   std::function<void(const std::string&)> on_wait_ = [](const std::string& sentence) {
     std::cerr << sentence << std::endl;
@@ -152,6 +157,7 @@ class Trainer::Impl {
     p.limit = std::chrono::milliseconds(static_cast<int64_t>(1e3 * config_.node_tier().timeout));
     if (noun == "node") p.limit.reset();
     p.interrupt = &interrupt_;
+    p.leave = &leaving_;
     p.show = [this, noun](const Waiting& w) {
       on_wait_("waiting " + std::to_string(std::llround(w.seconds)) + " s for " +
                counted(noun, w.peers) + ", " + w.what);
@@ -163,6 +169,8 @@ class Trainer::Impl {
     SideData side;
     side.used = views_ ? views_->used(set) : std::vector<uint8_t>(parameters_->entries().size());
     side.batch_norm = batch_norm_->window();
+    side.batches_tracked.resize(side.batch_norm.size());
+    side.rates = replica_->base_rates();
     return side;
   }
 
@@ -180,6 +188,7 @@ class Trainer::Impl {
 
   void begin_micro_step() {
     if (finished_) throw ConfigError("backward() or empty() after finish(): training is over");
+    check_whole();
     if (window_.micro_steps >= config_.accumulate.steps)
       throw ConfigError("backward() was called " + std::to_string(window_.micro_steps + 1) +
                         " times without step(), but accumulate.steps is " +
@@ -189,23 +198,33 @@ class Trainer::Impl {
     ++window_.micro_steps;
   }
 
+  void check_whole() const {
+    if (broken_)
+      throw RunEnded(
+          "an earlier backward() of this window threw in the middle: part of its gradient may "
+          "have left already, so the run cannot go on");
+  }
+
   void open_window() {
     if (next_window()) set_ = 1 - set_;
     views_->zero(set_);
     if (!next_window()) synchronizer_->open(set_);
   }
 
-  void run_backward(const torch::Tensor& loss, double scale) {
+  // A scaled loss, or one in half precision, keeps its own seed of 1: what the scale is for would
+  // be undone by a small seed, and a large one would overflow.
+  void run_backward(const torch::Tensor& loss, double scale, bool scaled) {
     const bool last = window_.micro_steps == config_.accumulate.steps;
     std::function<void(int)> ready;
     if (last && config_.node_tier().overlap == Overlap::backward)
       ready = [this](int bucket) { synchronizer_->ready(bucket); };
-    views_->attach(set_, scale, std::move(ready));
+    const bool unseeded = scaled || loss.element_size() < 4;
+    views_->attach(set_, scale, unseeded, std::move(ready));
     struct Detach {
       GradientViews& views;
       ~Detach() { views.detach(); }
     } detach{*views_};
-    loss.backward(torch::full_like(loss, views_->seed(scale)));
+    loss.backward(torch::full_like(loss, views_->seed()));
   }
 
   Window take_window() {
@@ -213,6 +232,9 @@ class Trainer::Impl {
     for (const auto& [loss, weight] : losses_) window.loss_sum += weight * loss.item<double>();
     losses_.clear();
     window.side = side(set_);
+    if (window.micro_steps == 0)
+      std::fill(window.side.rates.begin(), window.side.rates.end(),
+                std::numeric_limits<double>::quiet_NaN());
     batch_norm_->reset();
     window.epochs_ended = finished_ ? std::numeric_limits<int64_t>::max() : epochs_;
     window.finished = finished_;
@@ -221,6 +243,7 @@ class Trainer::Impl {
   }
 
   void end_window() {
+    check_whole();
     replica_->check_unchanged();
     views_->leave(set_);
     if (!next_window()) return close(take_window());
@@ -270,6 +293,7 @@ class Trainer::Impl {
   std::optional<StepRecord> completed_;
   int64_t epochs_ = 0;
   bool finished_ = false;
+  bool broken_ = false;  // by an exception inside backward()
   Clock::time_point start_;
   Clock::time_point last_close_;
   double excluded_ = 0;

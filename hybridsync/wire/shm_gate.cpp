@@ -152,6 +152,8 @@ Outcome ShmGate::look(const Errand& errand, Waiter& waiter) {
   switch (verdict) {
     case Waiter::Verdict::go_on:
       return {};
+    case Waiter::Verdict::left:
+      return give_up(Outcome::Kind::peer_lost, memory_.rank(), errand);
     case Waiter::Verdict::interrupted:
       return give_up(Outcome::Kind::interrupted, memory_.rank(), errand);
     case Waiter::Verdict::timed_out: {

@@ -15,6 +15,7 @@ Waiter::Verdict Waiter::check(const std::function<Waiting()>& describe) {
   if (patience_.interrupt && patience_.interrupt->load(std::memory_order_relaxed)) {
     return Verdict::interrupted;
   }
+  if (patience_.leave && patience_.leave->load(std::memory_order_relaxed)) return Verdict::left;
   const auto now = Clock::now();
   if (patience_.limit && now - start_ >= *patience_.limit) return Verdict::timed_out;
   if (patience_.show && now >= next_show_) {

@@ -12,6 +12,10 @@ namespace hybridsync {
 
 using Clock = std::chrono::steady_clock;
 
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 // What a wait that takes long has to say: "waiting 4 s for rank 1: all_reduce".
 struct Waiting {
   double seconds = 0;
@@ -27,6 +31,8 @@ struct Patience {
   std::chrono::milliseconds show_after{2000};
   std::function<void(const Waiting&)> show{};
   const std::atomic<bool>* interrupt = nullptr;
+  // Polled like `interrupt`: this end gives up, and the others learn that it has left.
+  const std::atomic<bool>* leave = nullptr;
 };
 
 // The end of something that waits. A dead or silent peer is an outcome, not an exception.
@@ -46,7 +52,7 @@ struct [[nodiscard]] Outcome {
 // Used by one thread.
 class Waiter {
  public:
-  enum class Verdict { go_on, timed_out, interrupted };
+  enum class Verdict { go_on, timed_out, interrupted, left };
 
   explicit Waiter(const Patience& patience, Clock::time_point start = Clock::now());
 

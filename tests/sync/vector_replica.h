@@ -21,7 +21,7 @@ class VectorReplica final : public Replica {
     copy(values, std::span<float>(theta).subspan(f.offset, f.count));
   }
   void round(const Fragment&, Values) const override {}
-  double optimizer_step(int, double factor, const std::vector<uint8_t>&) override {
+  double optimizer_step(int, double factor, const SideData&) override {
     const auto g = std::get<std::span<float>>(gradients.f32);
     for (size_t i = 0; i < theta.size(); ++i) theta[i] -= static_cast<float>(lr_ * factor) * g[i];
     ++steps;

@@ -238,7 +238,7 @@ TEST(GradientViews, StagingMovesTheSameNumbers) {
   GradientViews views(parameters, {shared}, true);
   views.zero(0);
   std::vector<int> left;
-  views.attach(0, 1, [&](int bucket) { left.push_back(bucket); });
+  views.attach(0, 1, false, [&](int bucket) { left.push_back(bucket); });
   const Batch b = micro_batch(0, 0, torch::kFloat);
   const auto expected = torch::autograd::grad({net.loss(b.x, b.y)}, net.parameters());
   net.loss(b.x, b.y).backward();
