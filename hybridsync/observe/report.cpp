@@ -47,18 +47,12 @@ std::string swatch(const std::string& colour, int strength = 100) {
 
 std::string swatch(const Shown& run) { return swatch(run.colour, run.strength); }
 
-// The name, with the seed and then the folder where that is needed to tell runs apart.
+// The name, with the seed where several runs have that name.
 std::string label_of(const RunData& run, const std::vector<RunData>& runs) {
-  size_t same_name = 0, same_seed = 0;
-  for (const RunData& other : runs) {
-    if (other.summary.name != run.summary.name) continue;
-    ++same_name;
-    if (other.summary.seed == run.summary.seed) ++same_seed;
-  }
-  std::string label = run.summary.name;
-  if (same_name > 1) label += ", seed " + std::to_string(run.summary.seed);
-  if (same_seed > 1) label += ", " + run.folder;
-  return label;
+  const auto same = [&](const RunData& r) { return r.summary.name == run.summary.name; };
+  const std::string& name = run.summary.name;
+  if (std::count_if(runs.begin(), runs.end(), same) < 2) return name;
+  return name + ", seed " + std::to_string(run.summary.seed);
 }
 
 std::vector<Shown> shown_of(const std::vector<RunData>& runs) {
@@ -390,6 +384,7 @@ void write_report(const std::vector<std::string>& folders, const std::string& ou
   if (folders.empty()) throw ConfigError("report: no run is given; name one or more run folders");
   std::vector<RunData> runs;
   for (const std::string& folder : folders) runs.push_back(read_run(folder));
+  tell_apart(runs);
   std::ofstream file(output, std::ios::binary | std::ios::trunc);
   file << report_html(runs) << std::flush;
   if (!file) {

@@ -1,7 +1,10 @@
 #include "hybridsync/observe/run_data.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include "hybridsync/config/error.h"
@@ -96,6 +99,34 @@ void read_summary(RunData& run) {
   run.summary.folder = run.folder;
 }
 
+// Its lines without those that may differ between the seeds of one configuration.
+std::string without_seed(const std::string& config) {
+  std::istringstream lines(config);
+  std::string kept, line, section;
+  while (std::getline(lines, line)) {
+    if (line.starts_with("[")) section = line;
+    if (section == "[record]" || (section == "[train]" && line.starts_with("seed ="))) continue;
+    kept += line + "\n";
+  }
+  return kept;
+}
+
+bool are_seeds_of_one(const std::vector<RunData*>& runs) {
+  std::set<uint64_t> seeds;
+  const std::string config = without_seed(runs[0]->config);
+  return std::all_of(runs.begin(), runs.end(), [&](const RunData* run) {
+    return run->finished && without_seed(run->config) == config &&
+           seeds.insert(run->summary.seed).second;
+  });
+}
+
+std::string unused_name(const std::string& folder, const std::set<std::string>& used) {
+  std::string name = name_of(folder);
+  if (used.contains(name)) name = folder;
+  for (int n = 2; used.contains(name); ++n) name = folder + " #" + std::to_string(n);
+  return name;
+}
+
 }  // namespace
 
 RunData read_run(const std::string& folder) {
@@ -117,6 +148,24 @@ RunData read_run(const std::string& folder) {
   run.environment = text_of(fs::path(folder) / "environment.json").value_or("");
   read_summary(run);
   return run;
+}
+
+void tell_apart(std::vector<RunData>& runs) {
+  std::map<std::string, std::vector<RunData*>> by_name;
+  for (RunData& run : runs) by_name[run.summary.name].push_back(&run);
+  const auto belong = [](const std::vector<RunData*>& same) {
+    return same.size() == 1 || are_seeds_of_one(same);
+  };
+  std::set<std::string> used;
+  for (const auto& [name, same] : by_name) {
+    if (belong(same)) used.insert(name);
+  }
+  for (const auto& [name, same] : by_name) {
+    if (belong(same)) continue;
+    for (RunData* run : same) {
+      used.insert(run->summary.name = unused_name(run->folder, used));
+    }
+  }
 }
 
 }  // namespace hybridsync

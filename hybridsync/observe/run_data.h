@@ -26,4 +26,9 @@ struct RunData {
 // Throws ConfigError when the folder is missing or holds no metrics.jsonl.
 RunData read_run(const std::string& folder);
 
+// Leaves one name to runs only where they are seeds of one configuration: finished, config.toml
+// equal apart from train.seed and [record], no seed twice. Other runs that share a name are renamed
+// after their folders, each differently.
+void tell_apart(std::vector<RunData>& runs);
+
 }  // namespace hybridsync

@@ -60,10 +60,30 @@ TEST(Report, RunsOfOneNameAreToldApart) {
   ScratchFolder scratch;
   const std::string a = write_sample_run(scratch / "a", {.seed = 1, .steps = 24});
   const std::string b = write_sample_run(scratch / "b", {.seed = 2, .steps = 24});
-  write_report({a, b, a}, scratch / "report.html");
-  const Json runs = data_of(text_of(scratch / "report.html")).at("runs");
-  EXPECT_EQ(runs[0].at("label"), "sync, seed 1, " + a);
+  write_report({a, b}, scratch / "report.html");
+  Json runs = data_of(text_of(scratch / "report.html")).at("runs");
+  EXPECT_EQ(runs[0].at("label"), "sync, seed 1");
   EXPECT_EQ(runs[1].at("label"), "sync, seed 2");
+  EXPECT_EQ(runs[0].at("colour"), runs[1].at("colour"));
+  write_report({a, b, a}, scratch / "report.html");
+  runs = data_of(text_of(scratch / "report.html")).at("runs");
+  EXPECT_EQ(runs[0].at("label"), "a");
+  EXPECT_EQ(runs[1].at("label"), "b");
+  EXPECT_EQ(runs[2].at("label"), a);
+}
+
+TEST(Report, OnlySeedsOfOneConfigurationAreAveraged) {
+  ScratchFolder scratch;
+  const std::string one = write_sample_run(scratch / "k1", {.seed = 1, .steps = 24});
+  const std::string two = write_sample_run(scratch / "k8", {.seed = 2, .steps = 24, .interval = 8});
+  write_report({one, two}, scratch / "report.html");
+  const std::string html = text_of(scratch / "report.html");
+  EXPECT_THAT(html, HasSubstr("2 runs of 2 configurations"));
+  EXPECT_THAT(html, Not(HasSubstr("(2 seeds)")));
+  EXPECT_EQ(data_of(html).at("runs")[1].at("label"), "k8");
+  const std::string other = write_sample_run(scratch / "k1-again", {.seed = 3, .steps = 24});
+  write_report({one, other}, scratch / "report.html");
+  EXPECT_THAT(text_of(scratch / "report.html"), HasSubstr("sync (2 seeds)"));
 }
 
 TEST(Report, UnfinishedRunsAreShownWithANote) {

@@ -82,5 +82,42 @@ TEST(RunData, AFolderThatIsNoRunIsNamed) {
               HasSubstr(scratch / "empty is no run: it holds no metrics.jsonl"));
 }
 
+// A finished run of a configuration called "c".
+RunData run_of(const std::string& folder, uint64_t seed, const std::string& config) {
+  RunData run;
+  run.folder = folder;
+  run.summary.name = "c";
+  run.summary.seed = seed;
+  run.config = config;
+  run.finished = true;
+  return run;
+}
+
+std::vector<std::string> names_of(std::vector<RunData> runs) {
+  tell_apart(runs);
+  std::vector<std::string> names;
+  for (const RunData& run : runs) names.push_back(run.summary.name);
+  return names;
+}
+
+TEST(RunData, SeedsOfOneConfigurationKeepItsName) {
+  EXPECT_THAT(
+      names_of({run_of("runs/x", 1, "[train]\nlr = 1\nseed = 1\n\n[record]\nname = \"x\"\n"),
+                run_of("runs/y", 2, "[train]\nlr = 1\nseed = 2\n\n[record]\nname = \"y\"\n")}),
+      ElementsAre("c", "c"));
+}
+
+TEST(RunData, OtherRunsOfOneNameAreNamedAfterTheirFolders) {
+  const std::string config = "[train]\nlr = 1\nseed = 1\n";
+  EXPECT_THAT(names_of({run_of("runs/x", 1, config), run_of("runs/y", 1, config)}),
+              ElementsAre("x", "y"));
+  EXPECT_THAT(names_of({run_of("a/x", 1, config), run_of("b/x/", 2, "[train]\nlr = 2\n")}),
+              ElementsAre("x", "b/x/"));
+  EXPECT_THAT(names_of({run_of("x", 1, config), run_of("x", 1, config), run_of("x", 1, config)}),
+              ElementsAre("x", "x #2", "x #3"));
+  EXPECT_THAT(names_of({run_of("x", 1, "[tier]\nseed = 1\n"), run_of("y", 2, "[tier]\n")}),
+              ElementsAre("x", "y"));
+}
+
 }  // namespace
 }  // namespace hybridsync
