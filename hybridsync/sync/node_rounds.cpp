@@ -149,7 +149,11 @@ RoundOutcome NodeRounds::agree(const Outcome& waited) {
   Writer writer;
   write(report(waited), writer);
   std::vector<RoundReport> reports;
-  for (const Bytes& bytes : gather(*wires_.group, writer.view(), report_bytes_)) {
+  // A rank that still waits for another node is not silent, however long that takes.
+  wires_.group->set_phase("which still takes part in a round with other nodes", false);
+  const auto gathered = gather(*wires_.group, writer.view(), report_bytes_);
+  wires_.group->set_phase("", true);
+  for (const Bytes& bytes : gathered) {
     Reader reader(bytes);
     reports.push_back(read_round_report(reader));
   }

@@ -201,6 +201,7 @@ void Synchronizer::leave_round(const std::function<void(const StepRecord&)>& rec
   }
   finish_record(step);
   if (std::isnan(step.loss)) step.loss = step.global_loss;
+  if (step.lr == 0) step.lr = step.grad_norm = std::numeric_limits<double>::quiet_NaN();  // no step
   record(step);
 }
 

@@ -160,7 +160,9 @@ class Trainer::Impl {
     p.leave = &leaving_;
     p.show = [this, noun](const Waiting& w) {
       on_wait_("waiting " + std::to_string(std::llround(w.seconds)) + " s for " +
-               counted(noun, w.peers) + ", " + w.what);
+               counted(noun, w.peers) +
+               (noun == "rank" ? " of node " + std::to_string(environment_.node) : "") + ", " +
+               w.what);
     };
     return p;
   }

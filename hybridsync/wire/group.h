@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "hybridsync/math/values.h"
 #include "hybridsync/wire/node_memory.h"
@@ -31,6 +32,11 @@ class Group {
   // bytes := root's bytes.
   virtual Outcome broadcast(std::span<std::byte> bytes, int root) = 0;
   virtual Outcome barrier() = 0;
+
+  // What the collectives that follow are for: messages say this instead of the operation, until the
+  // next call (empty: the operation again). Unlimited ones wait for living ranks as long as it
+  // takes. The same on every rank.
+  virtual void set_phase(std::string phase, bool limited) = 0;
 
   // Bytes this rank contributed to collectives with others so far (payload, not copies), and how
   // many collectives.

@@ -85,12 +85,24 @@ std::string text_of(const ShmGate::Errand& errand) {
 }
 
 ShmGate::ShmGate(NodeMemory& memory, Patience patience)
-    : memory_(memory), patience_(std::move(patience)), spins_(spins_for(memory.size())) {
+    : memory_(memory),
+      patience_(std::move(patience)),
+      limit_(patience_.limit),
+      spins_(spins_for(memory.size())) {
   assert(patience_.limit && "a collective without a limit could hang for ever");
   const auto room = memory.allocate_common(sizeof(Door) + memory.size() * sizeof(Seat));
   door_ = reinterpret_cast<Door*>(room.data());
   seats_ = {reinterpret_cast<Seat*>(room.data() + sizeof(Door)),
             static_cast<size_t>(memory.size())};
+}
+
+void ShmGate::set_phase(std::string phase, bool limited) {
+  phase_ = std::move(phase);
+  patience_.limit = limited ? limit_ : std::nullopt;
+}
+
+std::string ShmGate::what(const Errand& errand) const {
+  return phase_.empty() ? text_of(errand) : phase_;
 }
 
 ShmGate::~ShmGate() {
@@ -145,7 +157,7 @@ void ShmGate::sleep(milliseconds at_most) {
 // and left, or ended, has done its part.
 Outcome ShmGate::look(const Errand& errand, Waiter& waiter) {
   const int lost = gone();
-  const auto verdict = waiter.check([&] { return Waiting{0, late(), text_of(errand)}; });
+  const auto verdict = waiter.check([&] { return Waiting{0, late(), what(errand)}; });
   if (open()) return {};
   if (is_failure(shared(door_->state).load())) return failed(errand);
   if (lost >= 0) return give_up(Outcome::Kind::peer_lost, lost, errand);
@@ -199,22 +211,22 @@ Outcome ShmGate::failed(const Errand& errand) const {
 std::string ShmGate::sentence(Outcome::Kind kind, int blamed, int reporter,
                               const Errand& errand) const {
   const std::string who = rank_name(memory_.node(), std::max(blamed, 0));
-  const std::string what = text_of(errand);
+  const std::string doing = what(errand);
   switch (kind) {
     case Outcome::Kind::peer_lost:
-      return gone_sentence(memory_.node(), blamed, memory_.pid(blamed), what);
+      return gone_sentence(memory_.node(), blamed, memory_.pid(blamed), doing);
     case Outcome::Kind::interrupted:
-      return who + " was interrupted: " + what;
+      return who + " was interrupted: " + doing;
     case Outcome::Kind::timed_out:
       if (blamed == memory_.rank()) {
-        return who + " came too late to " + what + ": rank " + std::to_string(reporter) +
-               " waited for " + in_seconds(*patience_.limit);
+        return who + " came too late to " + doing + ": rank " + std::to_string(reporter) +
+               " waited for " + in_seconds(*limit_);
       }
       return late_sentence(memory_.node(),
-                           reporter == memory_.rank() ? late() : std::vector{blamed}, what,
+                           reporter == memory_.rank() ? late() : std::vector{blamed}, doing,
                            patience_);
     default:
-      return who + " disagreed with another rank: " + what;
+      return who + " disagreed with another rank: " + doing;
   }
 }
 

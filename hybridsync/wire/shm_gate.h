@@ -7,7 +7,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 
 #include "hybridsync/wire/node_memory.h"
 #include "hybridsync/wire/wait.h"
@@ -31,6 +33,10 @@ class ShmGate {
   // How often all ranks have passed; the same number on every rank between two passes.
   uint64_t passed() const { return passed_; }
 
+  // What the passes that follow are for, for messages; empty: the errand itself. Unlimited ones
+  // wait for the living as long as it takes. The same on every rank.
+  void set_phase(std::string phase, bool limited);
+
   // Whatever a rank wrote before it is visible to all ranks after it. The first failure of any rank
   // ends the passes of all, with the same kind and the same rank to blame.
   Outcome pass(const Errand& errand);
@@ -47,11 +53,14 @@ class ShmGate {
   std::vector<int> late() const;
   Outcome look(const Errand& errand, Waiter& waiter);
   Outcome give_up(Outcome::Kind kind, int blamed, const Errand& errand);
+  std::string what(const Errand& errand) const;
   Outcome failed(const Errand& errand) const;
   std::string sentence(Outcome::Kind kind, int blamed, int reporter, const Errand& errand) const;
 
   NodeMemory& memory_;
-  const Patience patience_;
+  Patience patience_;
+  const std::optional<std::chrono::milliseconds> limit_;
+  std::string phase_;
   const int spins_;
   Door* door_ = nullptr;
   std::span<Seat> seats_;

@@ -91,6 +91,9 @@ class ShmGroup : public Group {
 
   int rank() const override { return memory_.rank(); }
   int size() const override { return memory_.size(); }
+  void set_phase(std::string phase, bool limited) override {
+    gate_.set_phase(std::move(phase), limited);
+  }
   Counters counters() const override { return counters_; }
 
   Outcome all_reduce(Values values) override {

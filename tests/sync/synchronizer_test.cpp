@@ -220,6 +220,26 @@ TEST(Synchronizer, RoundsThatFollowEachOtherAtOnceDoNotMix) {
     });
 }
 
+// A finished node counts the others' steps too, those skipped included, or its schedule would lag.
+TEST(Synchronizer, AFinishedNodeKeepsStepWithTheSchedule) {
+  Config config = two_tiers(1, 2, Strategy::every_step);
+  config.train.steps = 6;
+  config.learning_rate.schedule = LrSchedule::cosine;
+  std::mutex mutex;
+  std::vector<std::vector<float>> theta;
+  run_all(config, [&](const Environment& e) {
+    TestRank rank(config, e, 100, {});
+    for (int step = 0; step < 2; ++step) (void)rank.step(1, 1);
+    if (e.node == 0)
+      for (float gradient : {kNaN, 1.0f, 1.0f}) (void)rank.step(gradient, 1);
+    rank.finish();
+    EXPECT_EQ(rank.sync.steps(), 5);
+    std::lock_guard lock(mutex);
+    theta.push_back(rank.replica.theta);
+  });
+  EXPECT_EQ(theta[0], theta[1]);
+}
+
 TEST(Synchronizer, OtherParametersOnOneNodeEndTheRunAndAreNamed) {
   const Config config = two_tiers(1, 2, Strategy::every_step);
   const auto errors = run_world(config, [&](const Environment& e) {
@@ -294,7 +314,8 @@ TEST(Synchronizer, BytesAreWhatTheCostFormulaSays) {
     // (M-1)/M.
     EXPECT_GE(rank.sync.bytes_sent_slow(), values);
     EXPECT_LE(rank.sync.bytes_sent_slow(), values * 1.01);
-    EXPECT_EQ(rank.sync.bytes_sent_slow(), rank.sync.bytes_received_slow());
+    EXPECT_GE(rank.sync.bytes_received_slow(), values);  // perhaps with a quick node's next header
+    EXPECT_LE(rank.sync.bytes_received_slow(), values * 1.01);
     rank.finish();
   });
 }

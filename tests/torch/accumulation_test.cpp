@@ -523,6 +523,81 @@ TEST(Accumulation, AnExceptionInTheMiddleOfAReductionEndsAllRanksSoon) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
+TEST(Accumulation, AfterAnExceptionInBackwardTheWindowIsNotUsed) {
+  Bare m;
+  Tensor w = m.add("w", torch::zeros({1}));
+  auto opt = sgd(m, 1);
+  Trainer sync(m, opt, small_run(1, 1, 2));
+  Tensor x = w * 2;
+  x.register_hook([](Tensor g) -> Tensor {
+    throw std::runtime_error("the user's own");
+    return g;
+  });
+  EXPECT_ANY_THROW(sync.backward(x.sum(), 1));
+  EXPECT_THROW(sync.backward(pull(w, {1}), 1), RunEnded);
+  EXPECT_THROW(sync.finish(), RunEnded);
+}
+
+TEST(Accumulation, ASchedulerOfTheUsersOwnHoldsForRanksThatHaveFinished) {
+  for (int nodes : {1, 2}) {
+    const Config config = small_run(2, nodes);
+    run_all(config, [&](const Environment& e) {
+      Bare m;
+      Tensor w = m.add("w", torch::zeros({1}));
+      auto opt = sgd(m, 1);
+      Trainer sync(m, opt, config, e);
+      for (int i = 0; i < (e.rank == 0 ? 5 : 3); ++i) {
+        sync.backward(pull(w, {1}), 1);
+        (void)sync.step();
+        auto& options = opt.param_groups()[0].options();
+        options.set_lr(options.get_lr() / 2);
+      }
+      sync.finish();
+      expect_near(w, {-(1 + 0.5 + 0.25 + 0.125 + 0.0625)}, 1e-6);
+    });
+  }
+}
+
+TEST(Accumulation, AnInfiniteLossWithFiniteGradientsIsStillLearnedFrom) {
+  const Config config = small_run(1, 2, 1, Strategy::periodic, 2);
+  run_all(config, [&](const Environment& e) {
+    Bare m;
+    Tensor w = m.add("w", torch::zeros({1}));
+    auto opt = sgd(m, 1);
+    Trainer sync(m, opt, config, e);
+    for (int i = 0; i < 2; ++i) {
+      sync.backward(pull(w, {1}) + INFINITY, 1);
+      (void)sync.step();
+    }
+    expect_near(w, {-2}, 1e-6);
+    sync.finish();
+  });
+}
+
+TEST(Accumulation, AScaledLossReachesBackwardScaled) {
+  Bare m;
+  Tensor w = m.add("w", torch::zeros({1}));
+  auto opt = sgd(m, 1);
+  Trainer sync(m, opt, small_run(1, 1));
+  Tensor x = w * 2;
+  double seen = 0;
+  x.register_hook([&](Tensor g) {
+    seen = g.item<double>();
+    return g;
+  });
+  sync.backward(x.sum() * 1024, 8, 1024);
+  (void)sync.step();
+  EXPECT_EQ(seen, 1024);
+  expect_near(w, {-2}, 1e-6);
+}
+
+TEST(Accumulation, OptimizersThatNeedAClosureAreRefused) {
+  Bare m;
+  (void)m.add("w", torch::zeros({1}));
+  torch::optim::LBFGS opt(m.parameters(), torch::optim::LBFGSOptions(1));
+  EXPECT_THROW(Trainer(m, opt, small_run(1, 1)), ConfigError);
+}
+
 TEST(Accumulation, OuterRoundsCountSteps) {
   const Config config = small_run(1, 2, 1, Strategy::periodic, 4);
   run_all(config, [&](const Environment& e) {

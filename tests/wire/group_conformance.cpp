@@ -439,6 +439,25 @@ TEST_P(GroupConformance, AStuckRankIsNamedAtTheLimit) {
   });
 }
 
+TEST_P(GroupConformance, APhaseIsNamedAndMayTakeAsLongAsItTakes) {
+  if (size() != 2) GTEST_SKIP() << "takes seconds: 2 ranks only";
+  std::atomic<bool> named = false;
+  const Patience patience{.limit = 300ms, .show_after = 40ms, .show = [&](const Waiting& waiting) {
+                            named = named || waiting.what == "a long phase";
+                          }};
+  run(patience, [&](TestGroup& test) -> std::string {
+    const bool late = test.group().rank() == last();
+    test.group().set_phase("a long phase", false);
+    if (late) std::this_thread::sleep_for(1s);
+    if (const auto outcome = test.group().barrier(); !outcome.ok()) return outcome.why;
+    if (!late && !named) return "not named";
+    test.group().set_phase("", true);
+    if (late) std::this_thread::sleep_for(2s);
+    const Outcome outcome = test.group().barrier();
+    return outcome.kind == Outcome::Kind::timed_out ? "" : "the limit is gone: " + outcome.why;
+  });
+}
+
 TEST_P(GroupConformance, ALateRankIsTimedOutForAll) {
   if (size() % 2 == 1) GTEST_SKIP() << "takes seconds: 2 and 4 ranks only";
   run({.limit = 1s}, [&](TestGroup& test) -> std::string {
