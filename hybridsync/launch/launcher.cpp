@@ -94,7 +94,7 @@ class Launcher {
   void wait();
   void pump();
   void reap();
-  void on_signal(const SignalFd::Signal& signal);
+  void on_signal(int signal);
   void on_failure(int rank, int status);
   void end_all(int signal);
   void send_all(int signal);
@@ -212,7 +212,7 @@ void Launcher::reap() {
   if (failed >= 0 && exit_code_ == kDone) on_failure(failed, status_of_failed);
 }
 
-void Launcher::on_signal(const SignalFd::Signal& signal) {
+void Launcher::on_signal(int signal) {
   const auto now = Clock::now();
   if (interrupted_at_) {
     if (now - *interrupted_at_ > kSameWish) send_all(SIGKILL);
@@ -220,10 +220,7 @@ void Launcher::on_signal(const SignalFd::Signal& signal) {
   }
   interrupted_at_ = now;
   if (exit_code_ == kDone) exit_code_ = kInterrupted;
-  if (signal.from_terminal)
-    kill_at_ = now + options_.grace;  // the ranks have it already
-  else
-    end_all(signal.number);
+  end_all(signal);
 }
 
 void Launcher::on_failure(int rank, int status) {
@@ -250,8 +247,7 @@ void Launcher::end_all(int signal) {
 }
 
 void Launcher::send_all(int signal) {
-  for (const Rank& r : ranks_)
-    if (!r.ended) r.process.send(signal);
+  for (const Rank& r : ranks_) r.process.send(signal);
 }
 
 }  // namespace

@@ -28,6 +28,8 @@ std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
                          int error_fd) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // it died before the line above
+  setpgid(0, 0);
+  signal(SIGTTOU, SIG_IGN);  // outside the terminal's foreground group, and may write all the same
   const int nothing = open("/dev/null", O_RDONLY);
   dup2(nothing, 0);
   dup2(start.stdout_fd, 1);
@@ -64,6 +66,7 @@ RankProcess::RankProcess(const RankStart& start) {
   pid_ = fork();
   if (pid_ == 0) become(start, argv.data(), environment.data(), parent, error_pipe[1]);
   const int fork_error = errno;
+  if (pid_ > 0) setpgid(pid_, pid_);  // whoever comes first
   close(error_pipe[1]);
   const int error = pid_ < 0 ? fork_error : exec_error(error_pipe[0]);
   close(error_pipe[0]);
@@ -86,20 +89,23 @@ RankProcess::RankProcess(RankProcess&& other) noexcept
 
 RankProcess::~RankProcess() {
   if (pid_ < 0) return;
-  if (!status_) {
-    kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
-  }
+  send(SIGKILL);
+  waitpid(pid_, nullptr, 0);
   close(pidfd_);
 }
 
 void RankProcess::send(int signal) const {
-  if (!status_) kill(pid_, signal);
+  if (pid_ > 0) kill(-pid_, signal);
 }
 
 std::optional<int> RankProcess::reap() {
-  int status = 0;
-  if (!status_ && waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
+  if (status_) return status_;
+  siginfo_t info{};
+  // Left as a zombie, it keeps its number from being given to a stranger's group.
+  if (waitid(P_PID, pid_, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != pid_)
+    return std::nullopt;
+  status_ =
+      info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : W_EXITCODE(0, info.si_status);
   return status_;
 }
 

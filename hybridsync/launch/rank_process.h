@@ -20,8 +20,9 @@ struct RankStart {
   sigset_t mask{};  // signals that it has blocked at its start
 };
 
-// Owned by the thread that made it: the kernel kills the child when that thread ends, in whatever
-// way. The destructor kills and reaps a child that is still there.
+// Leads a process group of its own, to which what it starts belongs. Owned by the thread that made
+// it: the kernel kills the child when that thread ends, in whatever way. The destructor kills what
+// is left of the group and reaps the child.
 class RankProcess {
  public:
   // Throws ConfigError when the program cannot be run.
@@ -33,7 +34,7 @@ class RankProcess {
   pid_t pid() const { return pid_; }
   int pidfd() const { return pidfd_; }  // readable once the process has ended
   bool running() const { return !status_; }
-  void send(int signal) const;  // nothing after its end
+  void send(int signal) const;  // to its group, also to what is left of that after its end
   // The wait status once the process has ended; does not wait.
   std::optional<int> reap();
 

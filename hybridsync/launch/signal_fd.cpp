@@ -25,10 +25,10 @@ SignalFd::~SignalFd() {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-std::optional<SignalFd::Signal> SignalFd::next() {
+std::optional<int> SignalFd::next() {
   signalfd_siginfo info;
   if (read(fd_, &info, sizeof info) != sizeof info) return std::nullopt;
-  return Signal{static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL};
+  return static_cast<int>(info.ssi_signo);
 }
 
 }  // namespace hybridsync

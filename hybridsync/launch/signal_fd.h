@@ -16,14 +16,9 @@ class SignalFd {
   SignalFd(const SignalFd&) = delete;
   SignalFd& operator=(const SignalFd&) = delete;
 
-  struct Signal {
-    int number = 0;
-    bool from_terminal =
-        false;  // the kernel sent it to the whole foreground group, children included
-  };
   int fd() const { return fd_; }
-  // The next pending signal, without waiting.
-  std::optional<Signal> next();
+  // The number of the next pending signal, without waiting.
+  std::optional<int> next();
   // The mask from before, for child processes.
   const sigset_t& mask_before() const { return before_; }
 

@@ -209,6 +209,19 @@ TEST_F(LauncherTest, PassesSignalsOn) {
   }
 }
 
+// Rank 0 is a shell that waits for a program of its own.
+TEST_F(LauncherTest, NothingThatARankStartedOutlivesIt) {
+  for (const char* stubborn : {"", "trap '' TERM; "}) {
+    std::filesystem::remove(folder_ + "/pid0");
+    const std::string wrapper =
+        std::string("if [ $RANK = 0 ]; then (") + stubborn +
+        "echo $(exec sh -c 'echo $PPID') > $DIR/pid0; sleep 1000; :); :; fi; "
+        "while [ ! -s $DIR/pid0 ]; do sleep 0.02; done; exit 5";
+    EXPECT_EQ(launch(script(wrapper, 2)), 5);
+    EXPECT_TRUE(rank_is_gone(0));
+  }
+}
+
 TEST_F(LauncherTest, ASecondSignalEndsStubbornRanksAtOnce) {
   RankProcess launcher = start_launcher(kStubborn, 2, 3600 * 1000);
   ASSERT_TRUE(ranks_are_there(2));
