@@ -14,7 +14,8 @@ namespace {
 int run_bench(BenchOptions options) {
   Config unnamed;
   unnamed.source = "bench";
-  if (options.output.empty()) options.output = run_folder(unnamed, Environment{});
+  options.number_output = options.output.empty();
+  if (options.number_output) options.output = run_folder(unnamed, Environment{});
   const BenchResult result = bench(options, options.quiet ? std::cerr : std::cout);
   if (result.exit_code != kDone) return result.exit_code;
   if (options.quiet) {

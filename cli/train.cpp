@@ -41,11 +41,10 @@ int start_ranks(const TrainOptions& options, const Config& config) {
   launching.argv = options.own_program.empty() ? rank_argv(options.command) : options.own_program;
   launching.world_size = config.ranks();
   launching.ranks_per_node = config.ranks_per_node();
-  launching.run_folder = run_folder(config, Environment{});
-  claim_run_folder(launching.run_folder);
-  const int code = launch(launching);
-  release_run_folder(launching.run_folder);
-  return code;
+  const ClaimedFolder claimed(run_folder(config, Environment{}),
+                              config.record.name.empty() ? IfTaken::number : IfTaken::refuse);
+  launching.run_folder = claimed.path();
+  return launch(launching);
 }
 
 int show_dry_run(const Config& config, bool json) {

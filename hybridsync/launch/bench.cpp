@@ -65,10 +65,12 @@ void check_equal_samples(const std::vector<Config>& configs) {
   }
 }
 
-BenchResult bench(const BenchOptions& options, std::ostream& progress) {
+BenchResult bench(BenchOptions options, std::ostream& progress) {
   const std::vector<Config> configs = load_all(options);
   if (!options.allow_different_samples) check_equal_samples(configs);
-  claim_run_folder(options.output);
+  const ClaimedFolder output(options.output,
+                             options.number_output ? IfTaken::number : IfTaken::refuse);
+  options.output = output.path();
   BenchResult result;
   std::vector<std::string> folders;
   const size_t runs = configs.size() * options.seeds;
@@ -78,13 +80,9 @@ BenchResult bench(const BenchOptions& options, std::ostream& progress) {
       const Run run = run_of(options, options.configs[c], configs[c], seed);
       progress << "[" << folders.size() + 1 << "/" << runs << "] " << name_of(options.configs[c])
                << ", seed " << seed << std::endl;
-      claim_run_folder(run.options.run_folder);
+      const ClaimedFolder claimed(run.options.run_folder, IfTaken::refuse);
       result.exit_code = launch(run.options);
-      if (result.exit_code != kDone) {
-        release_run_folder(run.options.run_folder);
-        release_run_folder(options.output);
-        return result;
-      }
+      if (result.exit_code != kDone) return result;
       folders.push_back(run.options.run_folder);
       result.summaries.push_back(read_run(folders.back()).summary);
     }

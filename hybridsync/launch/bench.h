@@ -15,7 +15,8 @@ struct BenchOptions {
   std::vector<std::string> configs;  // paths; their stems name the runs and must differ
   std::vector<std::string> sets;     // overrides for all
   int seeds = 1;                     // runs of each configuration, from its own train.seed upwards
-  std::string output;                // folder for the runs and report.html; must be new or empty
+  std::string output;                // folder for the runs and report.html; must be new
+  bool number_output = false;        // an output that is there already gets -2, -3, ... at its end
   bool allow_different_samples = false;
   bool quiet = false;  // standard output stays free: what the runs print goes to standard error
 };
@@ -35,6 +36,6 @@ void check_equal_samples(const std::vector<Config>& configs);
 // Trains one run after another, each in processes of its own, and writes the report. `progress`
 // gets a line before each run. Throws ConfigError before the first run starts. As launch(): from a
 // thread that lives until it returns.
-BenchResult bench(const BenchOptions& options, std::ostream& progress);
+BenchResult bench(BenchOptions options, std::ostream& progress);
 
 }  // namespace hybridsync
