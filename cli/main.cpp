@@ -18,6 +18,13 @@ int fail(int code, const std::string& message) {
   return code;
 }
 
+// What was printed must have arrived: a full disk or a closed output is a failure.
+int flushed(int code) {
+  std::cout.flush();
+  if (std::cout || code != hybridsync::kDone) return code;
+  return fail(hybridsync::kFailed, "standard output: cannot be written");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -36,9 +43,9 @@ int main(int argc, char** argv) {
   add_report(app, exit_code);
   try {
     app.parse(static_cast<int>(dashes - argv), argv);
-    return exit_code;
+    return flushed(exit_code);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? kDone : kUsage;
+    return flushed(app.exit(e) == 0 ? kDone : kUsage);
   } catch (const ConfigError& e) {
     return fail(kUsage, e.what());
   } catch (const Interrupted& e) {

@@ -1,9 +1,10 @@
 """Mistakes on the command line and in configurations: exit code 2 and a message that helps."""
 import json
 import re
+import subprocess
 
 import pytest
-from conftest import SMALL, TIERS, program
+from conftest import PROGRAM, SMALL, TIERS, program
 
 
 @pytest.mark.parametrize("text, message", [
@@ -53,6 +54,16 @@ def test_helps_with_an_example(tmp_path, verb):
 def test_says_its_version(tmp_path):
     done = program("--version", cwd=tmp_path)
     assert done.returncode == 0 and re.fullmatch(r"hybridsync \d+\.\d+\.\d+\n", done.stdout)
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["train", "a.toml", "--dry-run"]])
+def test_lost_output_is_a_failure(write, tmp_path, arguments):
+    write("a.toml", SMALL)
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([PROGRAM, *arguments], cwd=tmp_path, stdout=full,
+                              stderr=subprocess.PIPE, text=True, timeout=200)
+    assert done.returncode == 1
+    assert done.stderr == "hybridsync: standard output: cannot be written\n"
 
 
 def test_dry_run_shows_and_starts_nothing(write, tmp_path):
