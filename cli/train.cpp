@@ -6,6 +6,7 @@
 #include "cli/verbs.h"
 #include "hybridsync/config/environment.h"
 #include "hybridsync/config/load.h"
+#include "hybridsync/config/value.h"
 #include "hybridsync/launch/dry_run.h"
 #include "hybridsync/launch/launcher.h"
 #include "hybridsync/launch/run_folder.h"
@@ -57,7 +58,7 @@ int show_dry_run(const Config& config, bool json) {
 }
 
 int train(TrainOptions options) {
-  if (!options.name.empty()) options.command.sets.push_back("record.name=" + options.name);
+  if (!options.name.empty()) options.command.sets.push_back("record.name=" + quoted(options.name));
   const Config config = load(options.command.config, options.command.sets);
   if (options.dry_run) return show_dry_run(config, options.command.json);
   const Environment environment = from_environment();

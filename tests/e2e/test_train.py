@@ -3,6 +3,7 @@ import json
 import os
 import signal
 
+import pytest
 import torch
 from conftest import SMALL, TIERS, eventually, is_gone, program
 
@@ -28,6 +29,14 @@ def test_one_rank(write, tmp_path):
     assert sum(t.numel() for name, t in state.items() if "running" not in name
                and "num_batches" not in name) == 206_970
     assert [line["step"] for line in metrics(tmp_path / "runs/x")] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("name", ["16", "true", 'a "b"\\c'])
+def test_a_name_is_taken_literally(write, tmp_path, name):
+    done = program("train", write("one.toml", SMALL), "--set", "train.steps=1", "--name", name,
+                   cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [p.name for p in (tmp_path / "runs").iterdir()] == [name]
 
 
 def test_two_nodes_give_the_same_bits_twice(write, tmp_path):
