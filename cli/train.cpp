@@ -58,7 +58,8 @@ int show_dry_run(const Config& config, bool json) {
 }
 
 int train(TrainOptions options) {
-  if (!options.name.empty()) options.command.sets.push_back("record.name=" + quoted(options.name));
+  if (!options.name.empty())
+    options.command.sets.push_back("record.name=" + hybridsync::quoted(options.name));
   const Config config = load(options.command.config, options.command.sets);
   if (options.dry_run) return show_dry_run(config, options.command.json);
   const Environment environment = from_environment();
