@@ -123,6 +123,7 @@ class MemfdNodeMemory : public NodeMemory {
         return;
       case Waiter::Verdict::timed_out:
         throw RunEnded(late_sentence(node(), {late}, what, patience_));
+      case Waiter::Verdict::left:
       case Waiter::Verdict::interrupted:
         throw Interrupted("interrupted while " + rank_name(node(), rank()) + " waited for rank " +
                           std::to_string(late) + ": " + what);

@@ -46,6 +46,7 @@ void check(Waiter& waiter, const Patience& patience, const NodeSeat& seat,
       return;
     case Waiter::Verdict::timed_out:
       throw RunEnded(late_sentence(seat.node, absent, kWhat, patience));
+    case Waiter::Verdict::left:
     case Waiter::Verdict::interrupted:
       throw Interrupted("interrupted while " + rank_name(seat.node, seat.rank) + " waited for " +
                         counted("rank", absent) + " at " + kWhat);
