@@ -40,11 +40,14 @@ GradientViews::~GradientViews() {
 }
 
 GradientViews::Set GradientViews::make(const Gradients& shared) const {
-  Set set{shared, {}, {}, {}};
+  Set set{shared, {}, {}, {}, {}};
   for (int t = 0; t < 2; ++t) {
     set.shared_flat[t] = flat_tensor(shared.all(static_cast<Real>(t)));
     set.flat[t] =
         staged_ ? set.shared_flat[t].to(parameters_.device(), false, true) : set.shared_flat[t];
+    if (!staged_) continue;
+    const auto host = set.shared_flat[t].options().pinned_memory(parameters_.device().is_cuda());
+    set.bounce[t] = at::empty(set.shared_flat[t].sizes(), host);
   }
   for (const auto& entry : parameters_.entries()) {
     const at::Tensor& flat = set.flat[static_cast<int>(entry.slice.type)];
@@ -104,11 +107,14 @@ void GradientViews::stage(Set& set, const Bucket& bucket, bool to_shared) const 
   if (!staged_) return;
   const auto type = static_cast<size_t>(bucket.type);
   at::Tensor shared = set.shared_flat[type].narrow(0, bucket.offset, bucket.count);
+  at::Tensor bounce = set.bounce[type].narrow(0, bucket.offset, bucket.count);
   at::Tensor own = set.flat[type].narrow(0, bucket.offset, bucket.count);
   if (to_shared) {
-    shared.copy_(own);
+    bounce.copy_(own);
+    shared.copy_(bounce);
   } else {
-    own.copy_(shared);
+    bounce.copy_(shared);
+    own.copy_(bounce);
   }
 }
 

@@ -50,6 +50,7 @@ class GradientViews {
     Gradients shared;
     at::Tensor flat[2];  // where accumulation happens, by type
     at::Tensor shared_flat[2];
+    at::Tensor bounce[2];  // staged: host memory that the device copies to, pinned for a GPU
     std::vector<at::Tensor> views;  // by parameter, with its shape and strides
   };
   void fired(size_t parameter);
