@@ -128,13 +128,13 @@ void Rounds::take_drafts() {
     Writer fields;
     write(ContributionFields{c, d.body.layout}, fields);
     publish_pending(state);
-    send(owner, MessageKind::contribute, state, c.base, std::move(fields), d.body.bytes);
+    send(owner, MessageKind::contribute, state, c.base, fields, d.body.bytes);
   }
   check_left();
 }
 
-void Rounds::send(int to, MessageKind kind, const State& state, Version version, Writer fields,
-                  const SharedBytes& body) {
+void Rounds::send(int to, MessageKind kind, const State& state, Version version,
+                  const Writer& fields, const SharedBytes& body) {
   const Channel channel = body->empty() ? Channel::control : Channel::bulk;
   exchange_->send(to, channel, header(kind, state.fragment.id, version, fields.view(), *body),
                   body);
@@ -284,18 +284,15 @@ void Rounds::close(State& state, const Close& decision) {
 
   Body body;
   body.bytes = make_body(as_const(values), !terms.empty(), side ? &*side : nullptr, body.layout);
-  Result preview;
-  preview.mode = decision.contributions.front().mode;
-  const uint64_t after = apply(state, preview, body).value_or(0);
+  const uint64_t after = apply(state, decision.contributions.front().mode, body).value_or(0);
   const Payload payload{body.layout.values_bytes > 0 ? next_handle_++ : 0};
   const Result result = state.owner->publish(decision, after, payload, {});
   state.bodies.clear();
-  for (int node = 0; node < options_.table.nodes; ++node) {
-    if (node == options_.node) continue;
-    Writer fields;
-    write(ResultFields{result, body.layout}, fields);
-    send(node, MessageKind::result, state, result.version, std::move(fields), body.bytes);
-  }
+  Writer fields;
+  write(ResultFields{result, body.layout}, fields);
+  for (int node = 0; node < options_.table.nodes; ++node)
+    if (node != options_.node)
+      send(node, MessageKind::result, state, result.version, fields, body.bytes);
   const MemberAction action = state.member.on(result);
   if (const auto* d = std::get_if<Diverged>(&action))
     return fail({Outcome::Kind::mismatch, options_.node, d->why});
@@ -307,15 +304,15 @@ void Rounds::on_result(State& state, const Result& result, const Body& body) {
   if (std::holds_alternative<Ignore>(action)) return;
   if (const auto* d = std::get_if<Diverged>(&action))
     return fail({Outcome::Kind::mismatch, options_.table.owner(state.fragment.id), d->why});
-  resolve(state, result, body, apply(state, result, body).value_or(0));
+  resolve(state, result, body, apply(state, result.mode, body).value_or(0));
 }
 
 // Moves what all nodes agree on; the hash afterwards, or nothing for a round in which everybody
 // abstained.
-std::optional<uint64_t> Rounds::apply(State& state, const Result& result, const Body& body) {
+std::optional<uint64_t> Rounds::apply(State& state, Mode mode, const Body& body) {
   if (body.layout.values_bytes == 0) return std::nullopt;
   const ConstValues mean = values_in(state, body);
-  if (result.mode == Mode::gradient) {
+  if (mode == Mode::gradient) {
     copy(mean, state.agreed);
   } else {
     outer_step(options_.outer, mean, state.agreed,

@@ -106,9 +106,9 @@ class Rounds {
   void on_result(State& state, const Result& result, const Body& body);
   void close(State& state, const Close& decision);
   void resolve(State& state, const Result& result, const Body& body, uint64_t after);
-  std::optional<uint64_t> apply(State& state, const Result& result, const Body& body);
+  std::optional<uint64_t> apply(State& state, Mode mode, const Body& body);
   std::optional<SideData> merged_side(const State& state, const Close& decision, bool& ok) const;
-  void send(int to, MessageKind kind, const State& state, Version version, Writer fields,
+  void send(int to, MessageKind kind, const State& state, Version version, const Writer& fields,
             const SharedBytes& body);
   Bytes header(MessageKind kind, int fragment, Version version, ByteSpan fields,
                ByteSpan body) const;
