@@ -17,8 +17,8 @@ struct SideData {
   std::vector<uint8_t> used;             // by parameter, 0 or 1; merged by "or"
   std::vector<Moments> batch_norm;       // by layer; merged exactly, weighted by count
   std::vector<int64_t> batches_tracked;  // by layer; merged by maximum
-  std::vector<double> rates;  // by parameter group, the base learning rate, NaN from who had no
-                              // micro-step; merged by the first number
+  std::vector<double> rates = {};  // by parameter group, the base learning rate, NaN from who had
+                                   // no micro-step; merged by the first number
 
   bool operator==(const SideData&) const = default;
 };
