@@ -5,6 +5,7 @@
 // sizes in bytes unless a name says otherwise. All types here are plain values.
 #pragma once
 
+#include <climits>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,7 +24,16 @@ enum class LrScaling { sqrt, linear, none };
 enum class LrSchedule { constant, cosine, step };
 
 // What a tier does to stay together.
-enum class Strategy { every_step, periodic };
+enum class Strategy { every_step, periodic, delayed };
+
+// What becomes of a contribution that comes after the round it was made for has closed. fold: it
+// enters a later round while it is not older than the staleness allows. return_: it goes back to
+// its node, whose next contribution holds it. drop: it is thrown away, and counted.
+enum class Late { fold, return_, drop };
+
+// TierConfig::quorum, beside a number of nodes.
+constexpr int kQuorumMajority = 0;  // more than half of those that take part, or one of two
+constexpr int kQuorumAll = INT_MAX;
 
 // Where the in-node reduction runs: during the last backward pass, after it, or beside the next
 // window's first micro-step.
@@ -95,12 +105,17 @@ struct OuterConfig {
   bool operator==(const OuterConfig&) const = default;
 };
 
-// A link slower than the one there is. rate 0: off. Both directions have `rate`; a round trip takes
-// `rtt` longer.
+// A link slower than the one there is, and nodes slower than they are. rate 0: off. Both directions
+// have `rate`; a round trip takes `rtt` longer.
 struct EmulateConfig {
-  double rate = 0.0;  // bits per second that a unit can send, and as many that it can receive
-  double rtt = 0.0;   // seconds
+  double rate = 0.0;        // bits per second that a unit can send, and as many that it can receive
+  double rtt = 0.0;         // seconds
+  double step = 0.0;        // seconds that an optimizer step takes at least; 0: off
+  std::string speeds = "";  // of the nodes, relative: "1 1 0.25"; empty: all 1
+  // Whether the link is emulated.
   bool on() const { return rate > 0 || rtt > 0; }
+  // Seconds that a step of this node takes at least. Needs a validated configuration.
+  double step_seconds(int node) const;
 
   bool operator==(const EmulateConfig&) const = default;
 };
@@ -116,11 +131,15 @@ struct TierConfig {
   // backward, large enough that its latency does not count (microbench/README.md).
   int64_t bucket_bytes = 512 << 10;
   double timeout = 600;        // seconds that a rank waits for a silent one in its node
-  int64_t every = 4;           // K, optimizer steps between rounds (periodic)
+  int64_t every = 4;           // K, optimizer steps between rounds (periodic, delayed)
   std::string codec = "fp32";  // what travels between nodes
   OuterConfig outer;
   EmulateConfig emulate;
   int64_t fragment_bytes = 4 << 20;  // outer tier: parameters that travel together, at most
+  int staleness = 0;                 // delayed: rounds that a node may lag; 0: everybody is awaited
+  double deadline = 0;               // delayed: seconds after which a round skips; 0: none
+  int quorum = kQuorumMajority;  // delayed: nodes that a round needs to close without the others
+  Late late = Late::fold;        // delayed
 
   bool operator==(const TierConfig&) const = default;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "hybridsync/config/units.h"
+
 namespace hybridsync {
 namespace {
 
@@ -75,6 +77,11 @@ Complaint check_tier_name(const std::string& name) {
   const bool good = !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&
                     std::all_of(name.begin(), name.end(), plain);
   return good ? "" : "must be of letters, digits, _ and -, and not begin with a digit";
+}
+
+Complaint check_speeds(const std::string& speeds) {
+  if (speeds.empty() || parse_numbers(speeds)) return "";
+  return "must be numbers of more than 0 with blanks between them, such as \"1 1 0.25\"";
 }
 
 Complaint check_device(const std::string& name) {
@@ -201,11 +208,12 @@ Section every_tier() {
           key("size", &T::size, size_or_auto(kMostUnits),
               "units that it joins: ranks, or nodes; `auto`: what train.ranks leaves"),
           key("strategy", &T::strategy,
-              choice<Strategy>({{"every_step", "periodic"},
-                                {"top_k", "delayed", "diloco", "sparse_loco", "streaming",
-                                 "async_local", "replay"}}),
+              choice<Strategy>(
+                  {{"every_step", "periodic", "delayed"},
+                   {"top_k", "diloco", "sparse_loco", "streaming", "async_local", "replay"}}),
               "`every_step` averages gradients in each step; `periodic` averages parameters every "
-              "`every` steps; the innermost tier is always `every_step`"),
+              "`every` steps; `delayed` does the same without waiting for nodes that lag; the "
+              "innermost tier is always `every_step`"),
       }};
 }
 
@@ -238,12 +246,25 @@ Section outer_tier() {
           "happens: a round is applied in the step that begins it.",
           {
               key("every", &T::every, integer<int64_t>(1),
-                  "optimizer steps between rounds (K) of `periodic`"),
+                  "optimizer steps between rounds (K) of `periodic` and `delayed`"),
               key("codec", &T::codec,
                   word({{"fp32"}, {"bf16", "int8", "int4", "int2", "sign", "top_k"}}),
                   "how numbers travel; parameters in double travel as double"),
               key("fragment_bytes", &T::fragment_bytes, integer<int64_t>(8),
                   "parameters that travel together, at most, in bytes"),
+              key("staleness", &T::staleness, integer<int>(0, 64),
+                  "`delayed`: rounds that a node may lag without being waited for, at most 64; 0 "
+                  "waits for everybody"),
+              key("deadline", &T::deadline, duration_or_none({0, kYear, true, false}),
+                  "`delayed`: how long after its first contribution a round skips nodes that are "
+                  "further behind; needs `staleness` of at least 1"),
+              key("quorum", &T::quorum, quorum(kMostUnits),
+                  "`delayed`: nodes that must be in before a round closes without the others; "
+                  "`majority` is more than half, or one of two"),
+              key("late", &T::late, choice<Late>({{"fold", "return", "drop"}}),
+                  "`delayed`: what becomes of a contribution that comes after its round: `fold` it "
+                  "into a later one, `return` it to its node, whose next contribution holds it, or "
+                  "`drop` it"),
           }};
 }
 
@@ -252,7 +273,7 @@ Section outer_optimizer() {
   using T = OuterConfig;
   return {"tier.outer",
           Scope::outer_tier,
-          "The outer optimizer of `periodic`, applied to the averaged deltas: "
+          "The outer optimizer of `periodic` and `delayed`, applied to the averaged deltas: "
           "`outer = { lr = 0.7, momentum = 0.9, nesterov = true }`. As it stands by default it is "
           "plain "
           "averaging.",
@@ -266,16 +287,22 @@ Section outer_optimizer() {
 Section emulate() {
   const auto key = in_outer_tier("emulate", &TierConfig::emulate);
   using T = EmulateConfig;
-  return {
-      "tier.emulate",
-      Scope::outer_tier,
-      "A link slower than the one there is, to try it without having it: "
-      "`emulate = { rate = \"100 Mbit/s\", rtt = \"50 ms\" }`. Nothing is changed outside the run.",
-      {
-          key("rate", &T::rate, rate(),
-              "what a node can send, and as much that it can receive; 0: as fast as it goes"),
-          key("rtt", &T::rtt, duration({0, kHour}), "what a round trip takes longer"),
-      }};
+  return {"tier.emulate",
+          Scope::outer_tier,
+          "A link slower than the one there is, to try it without having it: "
+          "`emulate = { rate = \"100 Mbit/s\", rtt = \"50 ms\" }`, and nodes of different speeds: "
+          "`emulate = { step = \"50 ms\", speeds = \"1 1 0.25\" }`. Nothing is changed outside the "
+          "run.",
+          {
+              key("rate", &T::rate, rate(),
+                  "what a node can send, and as much that it can receive; 0: as fast as it goes"),
+              key("rtt", &T::rtt, duration({0, kHour}), "what a round trip takes longer"),
+              key("step", &T::step, duration({0, kHour}),
+                  "what an optimizer step takes at least, by sleeping; 0: off"),
+              key("speeds", &T::speeds, text("numbers of more than 0, one per node", check_speeds),
+                  "relative speeds of the nodes in order: the steps of a node of speed 0.25 take 4 "
+                  "times `step`; empty: all 1"),
+          }};
 }
 
 Section record() {
@@ -295,8 +322,7 @@ Section record() {
 const std::vector<std::string>& names_for_later() {
   static const std::vector<std::string> names = {
       "tier.adapt",      "tier.every_min",      "tier.every_max", "tier.density",
-      "tier.residual",   "tier.error_feedback", "tier.gamma",     "tier.staleness",
-      "tier.deadline",   "tier.quorum",         "tier.late",      "record.tensorboard",
+      "tier.residual",   "tier.error_feedback", "tier.gamma",     "record.tensorboard",
       "record.timeline", "record.prometheus",   "coordinator",    "security",
       "checkpoint"};
   return names;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hybridsync/config/config.h"
 #include "hybridsync/config/nearest.h"
 #include "hybridsync/config/units.h"
 
@@ -90,6 +91,24 @@ Kind<double> duration(Range range) {
   return quantity("a duration", "50 ms", duration_units(), range);
 }
 
+Kind<double> duration_or_none(Range range) {
+  const Kind<double> inner = duration(range);
+  auto convert = [=](const Value& value, double& out) -> Complaint {
+    const auto* text = value.as<std::string>();
+    if (text && *text == "none") return out = 0, Complaint();
+    double seconds = 0;
+    Complaint complaint = inner.convert(value, seconds);
+    if (complaint.empty()) complaint = inner.check(seconds);
+    if (complaint.empty()) out = seconds;
+    return complaint;
+  };
+  auto check = [=](const double& seconds) { return seconds == 0 ? "" : inner.check(seconds); };
+  auto print = [=](const double& seconds) {
+    return seconds == 0 ? quoted("none") : inner.print(seconds);
+  };
+  return {inner.description + ", or \"none\"", convert, check, print};
+}
+
 Kind<double> rate() { return quantity("a rate", "100 Mbit/s", rate_units(), {}); }
 
 Kind<bool> truth() {
@@ -127,6 +146,28 @@ Kind<int> size_or_auto(int most) {
   auto check = [=](const int& size) { return outside(size, 0, most); };
   auto print = [](const int& size) { return size == 0 ? quoted("auto") : std::to_string(size); };
   return {integers(1) + ", or \"auto\"", convert, check, print};
+}
+
+Kind<int> quorum(int most) {
+  constexpr const char* kForm = "an integer, \"majority\" or \"all\"";
+  auto convert = [=](const Value& value, int& out) -> Complaint {
+    const auto* text = value.as<std::string>();
+    if (text && *text == "majority") return out = kQuorumMajority, Complaint();
+    if (text && *text == "all") return out = kQuorumAll, Complaint();
+    if (text)
+      return "must be majority, all or an integer" + did_you_mean(*text, {"majority", "all"});
+    const auto* number = value.as<int64_t>();
+    if (!number) return wrong_type(kForm, value);
+    Complaint complaint = outside(*number, 1, most);
+    if (complaint.empty()) out = static_cast<int>(*number);
+    return complaint;
+  };
+  auto check = [=](const int& nodes) { return nodes == kQuorumAll ? "" : outside(nodes, 0, most); };
+  auto print = [](const int& nodes) {
+    if (nodes == kQuorumMajority) return quoted("majority");
+    return nodes == kQuorumAll ? quoted("all") : std::to_string(nodes);
+  };
+  return {integers(1) + ", \"majority\" or \"all\"", convert, check, print};
 }
 
 // TOML has no larger integers.

@@ -35,11 +35,14 @@ struct Range {
 };
 
 Kind<double> number(Range range);
-Kind<double> duration(Range range);  // seconds, or "50 ms"
-Kind<double> rate();                 // bits per second, or "100 Mbit/s"
+Kind<double> duration(Range range);          // seconds, or "50 ms"
+Kind<double> duration_or_none(Range range);  // 0 is "none"
+Kind<double> rate();                         // bits per second, or "100 Mbit/s"
 Kind<bool> truth();
 Kind<std::string> text(std::string description, std::function<Complaint(const std::string&)> check);
 Kind<int> size_or_auto(int most);  // 0 is "auto"
+// A number of nodes, "majority" (kQuorumMajority) or "all" (kQuorumAll).
+Kind<int> quorum(int most);
 Kind<uint64_t> seed();
 
 // A closed choice. `later` are values of the design that are refused as not available in this

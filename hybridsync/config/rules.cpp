@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hybridsync/config/units.h"
+
 namespace hybridsync {
 namespace {
 
@@ -57,6 +59,29 @@ Found check_learning_rate(Config& config) {
   return std::nullopt;
 }
 
+// Keys of `delayed` that would be ignored.
+Found check_undelayed(const TierConfig& tier, size_t i) {
+  constexpr const char* kComplaint =
+      "only strategy = \"delayed\" goes on without all nodes; set that, or leave this key out";
+  const TierConfig standard;
+  if (tier.staleness != standard.staleness) return mistake("tier.staleness", i, kComplaint);
+  if (tier.deadline != standard.deadline) return mistake("tier.deadline", i, kComplaint);
+  if (tier.quorum != standard.quorum) return mistake("tier.quorum", i, kComplaint);
+  if (tier.late != standard.late) return mistake("tier.late", i, kComplaint);
+  return std::nullopt;
+}
+
+Found check_delay(const TierConfig& tier, size_t i) {
+  if (tier.strategy != Strategy::delayed) return check_undelayed(tier, i);
+  if (tier.deadline > 0 && tier.staleness == 0) {
+    return mistake(
+        "tier.deadline", i,
+        "needs tier.staleness of at least 1, the rounds that a skipped node may lag; set "
+        "that, or deadline = \"none\"");
+  }
+  return std::nullopt;
+}
+
 Found check_tier(const TierConfig& tier, size_t i) {
   if (i == 0 && tier.strategy != Strategy::every_step) {
     return mistake(
@@ -67,7 +92,7 @@ Found check_tier(const TierConfig& tier, size_t i) {
   if (tier.outer.nesterov && tier.outer.momentum == 0) {
     return mistake("tier.outer.nesterov", i, "needs tier.outer.momentum of more than 0");
   }
-  return std::nullopt;
+  return check_delay(tier, i);
 }
 
 Found check_tiers(Config& config) {
@@ -158,6 +183,43 @@ Found check_product(const Config& config) {
   return std::nullopt;
 }
 
+Found check_quorum(const TierConfig& tier, size_t i) {
+  if (tier.quorum == kQuorumAll || tier.quorum <= tier.size) return std::nullopt;
+  return mistake("tier.quorum", i,
+                 "is more than the " + std::to_string(tier.size) +
+                     " nodes of the tier (tier.size); \"all\" is every one of them");
+}
+
+Found check_speeds(const TierConfig& tier, size_t i) {
+  constexpr double kLongestStep = 3600;  // seconds
+  const EmulateConfig& emulate = tier.emulate;
+  if (emulate.speeds.empty()) return std::nullopt;
+  if (emulate.step == 0) {
+    return mistake("tier.emulate.speeds", i, "needs tier.emulate.step, the time of a step");
+  }
+  const auto count = static_cast<int>(parse_numbers(emulate.speeds)->size());
+  if (count != tier.size) {
+    return mistake("tier.emulate.speeds", i,
+                   "has " + std::to_string(count) + " numbers for " + std::to_string(tier.size) +
+                       " nodes (tier.size); give one per node");
+  }
+  for (int node = 0; node < count; ++node) {
+    if (emulate.step_seconds(node) <= kLongestStep) continue;
+    return mistake("tier.emulate.speeds", i,
+                   "makes a step of node " + std::to_string(node) + " longer than an hour");
+  }
+  return std::nullopt;
+}
+
+// Keys that count nodes, once the sizes are known.
+Found check_nodes(Config& config) {
+  for (size_t i = 0; i < config.tiers.size(); ++i) {
+    if (auto found = check_quorum(config.tiers[i], i)) return found;
+    if (auto found = check_speeds(config.tiers[i], i)) return found;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Mistake> complete(Config& config) {
@@ -166,7 +228,8 @@ std::optional<Mistake> complete(Config& config) {
   if (auto found = check_learning_rate(config)) return found;
   if (auto found = check_tiers(config)) return found;
   if (auto found = check_product(config)) return found;
-  return check_ranks(config);
+  if (auto found = check_ranks(config)) return found;
+  return check_nodes(config);
 }
 
 Complaint misplaced(const Key& key) {

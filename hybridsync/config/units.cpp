@@ -1,6 +1,7 @@
 #include "hybridsync/config/units.h"
 
 #include <charconv>
+#include <cmath>
 
 #include "hybridsync/config/value.h"
 
@@ -47,6 +48,25 @@ std::string quantity_text(double quantity, const std::vector<Unit>& units) {
     if (parse_quantity(text, units) == quantity) return quoted(text);
   }
   return number_text(quantity);
+}
+
+std::optional<std::vector<double>> parse_numbers(std::string_view text) {
+  std::vector<double> numbers;
+  const char* at = text.data();
+  const char* const stop = at + text.size();
+  const auto skip_blanks = [&] {
+    while (at != stop && *at == ' ') ++at;
+  };
+  for (skip_blanks(); at != stop; skip_blanks()) {
+    double number = 0;
+    const auto [end, error] = std::from_chars(at, stop, number);
+    const bool ends = end == stop || *end == ' ';
+    if (error != std::errc() || !ends || !std::isfinite(number) || number <= 0) return std::nullopt;
+    numbers.push_back(number);
+    at = end;
+  }
+  if (numbers.empty()) return std::nullopt;
+  return numbers;
 }
 
 }  // namespace hybridsync

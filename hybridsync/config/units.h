@@ -1,4 +1,4 @@
-// Durations and rates with their units: "50 ms", "100 Mbit/s".
+// Durations and rates with their units: "50 ms", "100 Mbit/s"; and plain numbers in a row.
 #pragma once
 
 #include <optional>
@@ -24,5 +24,8 @@ std::optional<double> parse_quantity(std::string_view text, const std::vector<Un
 // The quantity as TOML that reads back as the same bits: a quoted text in the largest unit that
 // leaves a number of at least 1, or the bare number.
 std::string quantity_text(double quantity, const std::vector<Unit>& units);
+
+// "1 1 0.25": finite numbers of more than 0 with blanks between them; nothing for any other text.
+std::optional<std::vector<double>> parse_numbers(std::string_view text);
 
 }  // namespace hybridsync

@@ -85,6 +85,51 @@ TEST(Load, ReadsTiers) {
   EXPECT_EQ(c.nodes(), 3);
 }
 
+TierConfig delayed(const std::string& keys) {
+  return parse("[[tier]]\n[[tier]]\nsize = 3\nstrategy = \"delayed\"\n" + keys, "t").tiers[1];
+}
+
+TEST(Load, DelayedWaitsForEverybodyByDefault) {
+  const TierConfig tier = delayed("");
+  EXPECT_EQ(tier.strategy, Strategy::delayed);
+  EXPECT_EQ(tier.staleness, 0);
+  EXPECT_EQ(tier.deadline, 0);
+  EXPECT_EQ(tier.quorum, kQuorumMajority);
+  EXPECT_EQ(tier.late, Late::fold);
+}
+
+TEST(Load, ReadsKeysOfDelayed) {
+  const TierConfig tier =
+      delayed("staleness = 2\ndeadline = \"1500 ms\"\nquorum = 3\nlate = \"return\"");
+  EXPECT_EQ(tier.staleness, 2);
+  EXPECT_EQ(tier.deadline, 1.5);
+  EXPECT_EQ(tier.quorum, 3);
+  EXPECT_EQ(tier.late, Late::return_);
+  EXPECT_EQ(delayed("staleness = 64").staleness, 64);
+  EXPECT_EQ(delayed("deadline = \"none\"").deadline, 0);
+  EXPECT_EQ(delayed("quorum = \"all\"").quorum, kQuorumAll);
+  EXPECT_EQ(delayed("quorum = \"majority\"").quorum, kQuorumMajority);
+  EXPECT_EQ(delayed("late = \"drop\"").late, Late::drop);
+}
+
+TEST(Load, EmulatedStepsFollowTheSpeedsOfNodes) {
+  const EmulateConfig even = delayed("emulate.step = \"50 ms\"").emulate;
+  EXPECT_EQ(even.step_seconds(2), 0.05);
+  EXPECT_FALSE(even.on()) << "the link is as it is";
+  const EmulateConfig uneven =
+      delayed("emulate = { step = \"50 ms\", speeds = \" 1  2 0.25 \" }").emulate;
+  EXPECT_EQ(uneven.step_seconds(0), 0.05);
+  EXPECT_EQ(uneven.step_seconds(1), 0.025);
+  EXPECT_EQ(uneven.step_seconds(2), 0.2);
+  EXPECT_EQ(EmulateConfig{}.step_seconds(7), 0);
+}
+
+TEST(Load, StepsAreEmulatedUnderEveryStrategy) {
+  const Config c =
+      parse("[[tier]]\n[[tier]]\nsize = 2\nemulate = {step = 1, speeds = '1 0.5'}", "t");
+  EXPECT_EQ(c.tiers[1].emulate.step_seconds(1), 2);
+}
+
 double timeout_of(const std::string& value) {
   return parse("[[tier]]\ntimeout = " + value, "t").tiers[0].timeout;
 }

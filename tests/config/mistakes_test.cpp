@@ -139,20 +139,20 @@ TEST(Mistakes, Units) {
 
 TEST(Mistakes, NotAvailableInThisVersion) {
   const std::string later = "is not available in this version; available: ";
-  EXPECT_EQ(mistake_in_outer("adapt = \"off\""),
-            "h.toml:7: tier[1].adapt = \"off\": " + later +
-                "name, size, strategy, every, codec, fragment_bytes, outer, emulate");
-  for (const char* line :
-       {"every_min = 1", "every_max = 64", "density = 0.1", "error_feedback = 1.0",
-        "residual = \"auto\"", "gamma = 0.9", "staleness = 0", "deadline = \"none\"",
-        "quorum = \"majority\"", "late = \"fold\""}) {
+  EXPECT_EQ(
+      mistake_in_outer("adapt = \"off\""),
+      "h.toml:7: tier[1].adapt = \"off\": " + later +
+          "name, size, strategy, every, codec, fragment_bytes, staleness, deadline, quorum, late, "
+          "outer, emulate");
+  for (const char* line : {"every_min = 1", "every_max = 64", "density = 0.1",
+                           "error_feedback = 1.0", "residual = \"auto\"", "gamma = 0.9"}) {
     EXPECT_NE(mistake_in_outer(line).find(later), std::string::npos) << line;
   }
   EXPECT_EQ(mistake_in("record.tensorboard = true"),
             "h.toml:1: record.tensorboard = true: " + later + "folder, name");
   for (const char* table : {"coordinator", "security", "checkpoint"}) {
-    EXPECT_EQ(mistake_in("[" + std::string(table) + "]\nx = 1"),
-              "h.toml:1: [" + std::string(table) + "]: " + later +
+    EXPECT_EQ(mistake_in(std::string("[").append(table) + "]\nx = 1"),
+              std::string("h.toml:1: [").append(table) + "]: " + later +
                   "train, accumulate, batch_norm, learning_rate, start, tier, record");
   }
 }
@@ -160,7 +160,7 @@ TEST(Mistakes, NotAvailableInThisVersion) {
 TEST(Mistakes, ChoicesOfLaterVersions) {
   EXPECT_EQ(mistake_in("[[tier]]\n[[tier]]\nstrategy = \"top_k\""),
             "h.toml:3: tier[1].strategy = \"top_k\": is not available in this version; available: "
-            "every_step, periodic");
+            "every_step, periodic, delayed");
   EXPECT_EQ(
       mistake_in_outer("codec = \"int8\""),
       "h.toml:7: tier[1].codec = \"int8\": is not available in this version; available: fp32");
@@ -237,6 +237,89 @@ TEST(Mistakes, ValuesThatNeedEachOther) {
             "h.toml: tier[1].name = \"site\": tier[0] has this name; names are unique");
 }
 
+// Keys added to it belong to a delayed tier of three nodes, in line 7.
+std::string mistake_in_delayed(const std::string& line) {
+  return mistake_in("[[tier]]\nsize = 2\n[[tier]]\nsize = 3\nstrategy = \"delayed\"\n\n" + line);
+}
+
+TEST(Mistakes, ValuesOfDelayed) {
+  EXPECT_EQ(mistake_in_delayed("staleness = -1"),
+            "h.toml:7: tier[1].staleness = -1: must be at least 0");
+  EXPECT_EQ(mistake_in_delayed("staleness = 65"),
+            "h.toml:7: tier[1].staleness = 65: must be at most 64");
+  EXPECT_EQ(mistake_in_delayed("deadline = 0"),
+            "h.toml:7: tier[1].deadline = 0: must be more than 0 and at most 31536000");
+  EXPECT_EQ(mistake_in_delayed("deadline = \"soon\""),
+            "h.toml:7: tier[1].deadline = \"soon\": expected a duration such as \"50 ms\"; the "
+            "units are h, min, s, ms, us");
+  EXPECT_EQ(mistake_in_delayed("quorum = 0"), "h.toml:7: tier[1].quorum = 0: must be at least 1");
+  EXPECT_EQ(mistake_in_delayed("quorum = 4"),
+            "h.toml:7: tier[1].quorum = 4: is more than the 3 nodes of the tier (tier.size); "
+            "\"all\" is every one of them");
+  EXPECT_EQ(mistake_in_delayed("quorum = \"majorty\""),
+            "h.toml:7: tier[1].quorum = \"majorty\": must be majority, all or an integer; did you "
+            "mean majority?");
+  EXPECT_EQ(mistake_in_delayed("quorum = 1.5"),
+            "h.toml:7: tier[1].quorum = 1.5: expected an integer, \"majority\" or \"all\", found a "
+            "number");
+  EXPECT_EQ(mistake_in_delayed("late = \"retrun\""),
+            "h.toml:7: tier[1].late = \"retrun\": must be one of fold, return, drop; did you mean "
+            "return?");
+}
+
+TEST(Mistakes, DeadlineNeedsStaleness) {
+  const std::string complaint =
+      "needs tier.staleness of at least 1, the rounds that a skipped node may lag; set that, or "
+      "deadline = \"none\"";
+  EXPECT_EQ(mistake_in_delayed("deadline = \"2 s\""),
+            "h.toml:7: tier[1].deadline = \"2 s\": " + complaint);
+  EXPECT_EQ(mistake_in_delayed("deadline = \"2 s\"\nstaleness = 1"), "");
+  EXPECT_EQ(mistake_in_delayed("staleness = 0\ndeadline = \"none\""), "");
+}
+
+TEST(Mistakes, KeysOfDelayedUnderAnotherStrategy) {
+  const std::string complaint =
+      ": only strategy = \"delayed\" goes on without all nodes; set that, or leave this key out";
+  for (const char* strategy : {"every_step", "periodic"}) {
+    const std::string tiers =
+        "[[tier]]\n[[tier]]\nsize = 2\nstrategy = \"" + std::string(strategy) + "\"\n";
+    for (const char* line : {"staleness = 1", "deadline = \"2 s\"", "quorum = 2",
+                             "quorum = \"all\"", "late = \"return\"", "late = \"drop\""}) {
+      EXPECT_EQ(mistake_in(tiers + line), "h.toml:5: tier[1]." + std::string(line) + complaint);
+    }
+    for (const char* line :
+         {"staleness = 0", "deadline = \"none\"", "quorum = \"majority\"", "late = \"fold\""}) {
+      EXPECT_EQ(mistake_in(tiers + line), "") << line;
+    }
+  }
+  EXPECT_EQ(mistake_in("[[tier]]\nstaleness = 1"),
+            "h.toml:2: tier[0].staleness = 1: applies between nodes only; move it to tier[1], the "
+            "outer tier");
+}
+
+TEST(Mistakes, SpeedsOfNodes) {
+  const std::string form =
+      "must be numbers of more than 0 with blanks between them, such as \"1 1 0.25\"";
+  for (const char* speeds :
+       {" ", "1 fast 1", "1 0 1", "1 -1 1", "1,1,1", "1 nan 1", "1 inf 1", "1 1 0.25x"}) {
+    EXPECT_EQ(
+        mistake_in_delayed("emulate = { step = 1, speeds = \"" + std::string(speeds) + "\" }"),
+        "h.toml:7: tier[1].emulate.speeds = \"" + std::string(speeds) + "\": " + form);
+  }
+  EXPECT_EQ(mistake_in_delayed("emulate.speeds = \"1 1 1\""),
+            "h.toml:7: tier[1].emulate.speeds = \"1 1 1\": needs tier.emulate.step, the time of a "
+            "step");
+  EXPECT_EQ(mistake_in_delayed("emulate = { step = 1, speeds = \"1 1\" }"),
+            "h.toml:7: tier[1].emulate.speeds = \"1 1\": has 2 numbers for 3 nodes (tier.size); "
+            "give one per node");
+  EXPECT_EQ(
+      mistake_in_delayed("emulate = { step = 1, speeds = \"1 1 1e-4\" }"),
+      "h.toml:7: tier[1].emulate.speeds = \"1 1 1e-4\": makes a step of node 2 longer than an "
+      "hour");
+  EXPECT_EQ(mistake_in_delayed("emulate.step = -1"),
+            "h.toml:7: tier[1].emulate.step = -1: must be at least 0 and at most 3600");
+}
+
 // Whatever stands in a file, the answer is a configuration or a message.
 TEST(Mistakes, DamagedTextNeverEscapes) {
   const std::string good = std::string("train.lr = 0.5\nrecord = { name = \"a\" }\n") + kTiers +
@@ -299,6 +382,25 @@ TEST(Validate, ChecksTiersFilledInByHand) {
   EXPECT_EQ(mistake_of(c), "defaults: tier[1].size = -1: must be at least 0");
   c.tiers.resize(3);
   EXPECT_TRUE(mistake_of(c).starts_with("defaults: tier[2]: a third tier is not available"));
+}
+
+TEST(Validate, ChecksNodesOnceSizesAreKnown) {
+  Config c;
+  c.tiers.resize(2);
+  c.tiers[1].name = "site";
+  c.tiers[1].size = 0;
+  c.tiers[1].strategy = Strategy::delayed;
+  c.tiers[1].quorum = 3;
+  c.train.ranks = 3;
+  EXPECT_EQ(mistake_of(c), "");
+  c.train.ranks = 2;
+  EXPECT_EQ(mistake_of(c),
+            "defaults: tier[1].quorum = 3: is more than the 2 nodes of the tier (tier.size); "
+            "\"all\" is every one of them");
+  c.tiers[1].quorum = -1;
+  EXPECT_EQ(mistake_of(c), "defaults: tier[1].quorum = -1: must be at least 0");
+  c.tiers[1].quorum = kQuorumAll;
+  EXPECT_EQ(mistake_of(c), "");
 }
 
 TEST(Validate, FillsInSizes) {

@@ -47,17 +47,18 @@ TEST(Reference, EveryMemberHasAKey) {
                                micro_batch, steps, evaluate_every, seed, clip, ranks, threads,
                                device] = TrainConfig{};
   [[maybe_unused]] const auto [name, size, strategy, group, overlap, bucket_bytes, timeout, every,
-                               codec, outer, emulate, fragment_bytes] = TierConfig{};
+                               codec, outer, emulate, fragment_bytes, staleness, deadline, quorum,
+                               late] = TierConfig{};
   [[maybe_unused]] const auto [accumulate_steps, weighting] = AccumulateConfig{};
   [[maybe_unused]] const auto [running_stats, at_sync] = BatchNormConfig{};
   [[maybe_unused]] const auto [scaling, reference_batch, schedule, warmup, decay_every,
                                decay_factor, final_factor] = LearningRateConfig{};
   [[maybe_unused]] const auto [every_step] = StartConfig{};
   [[maybe_unused]] const auto [outer_lr, outer_momentum, nesterov] = OuterConfig{};
-  [[maybe_unused]] const auto [rate, rtt] = EmulateConfig{};
+  [[maybe_unused]] const auto [rate, rtt, step, speeds] = EmulateConfig{};
   [[maybe_unused]] const auto [folder, run_name] = RecordConfig{};
-  // 12 members of a tier, of which outer and emulate are tables.
-  EXPECT_EQ(known_keys().size(), size_t{14 + (12 - 2) + 2 + 2 + 7 + 1 + 3 + 2 + 2});
+  // 16 members of a tier, of which outer and emulate are tables.
+  EXPECT_EQ(known_keys().size(), size_t{14 + (16 - 2) + 2 + 2 + 7 + 1 + 3 + 4 + 2});
 }
 
 TEST(Reference, ExampleInTheDocumentIsValid) {

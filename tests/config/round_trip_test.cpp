@@ -17,11 +17,16 @@ TEST(RoundTrip, IsReadable) {
   Config c;
   c.tiers.resize(2);
   c.tiers[1].name = "site";
-  c.tiers[1].emulate = {100e6, 50e-3};
+  c.tiers[1].emulate = {100e6, 50e-3, 20e-3, "1"};
   const std::string text = to_toml(c);
   EXPECT_NE(text.find("[train]\nmodel = \"cnn\"\n"), std::string::npos) << text;
   EXPECT_NE(text.find("timeout = \"10 min\"\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("emulate.rate = \"100 Mbit/s\"\nemulate.rtt = \"50 ms\"\n"),
+  EXPECT_NE(text.find("emulate.rate = \"100 Mbit/s\"\nemulate.rtt = \"50 ms\"\n"
+                      "emulate.step = \"20 ms\"\nemulate.speeds = \"1\"\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("staleness = 0\ndeadline = \"none\"\nquorum = \"majority\"\n"
+                      "late = \"fold\"\n"),
             std::string::npos)
       << text;
 }
@@ -90,6 +95,22 @@ TierConfig random_node(Dice& dice) {
   return t;
 }
 
+void randomize_delay(TierConfig& tier, Dice& dice) {
+  tier.strategy = Strategy::delayed;
+  tier.staleness = static_cast<int>(dice.below(65));
+  if (tier.staleness > 0) tier.deadline = dice.one_of<double>({0, 0.25, dice.positive() / 1000});
+  tier.quorum =
+      dice.one_of<int>({kQuorumMajority, kQuorumAll, static_cast<int>(1 + dice.below(tier.size))});
+  tier.late = dice.one_of<Late>({Late::fold, Late::return_, Late::drop});
+}
+
+void randomize_speeds(TierConfig& tier, Dice& dice) {
+  tier.emulate.step = dice.fraction() + 1e-3;
+  for (int node = 0; node < tier.size; ++node) {
+    tier.emulate.speeds += dice.one_of<std::string>({"1 ", "0.25 ", "1e2  "});
+  }
+}
+
 TierConfig random_site(Dice& dice) {
   TierConfig t;
   t.name = "far-away_1";
@@ -98,6 +119,8 @@ TierConfig random_site(Dice& dice) {
   t.every = 1 + dice.below(500);
   t.outer = {dice.positive(), dice.fraction() / 2 + 0.25, dice.below(2) == 1};
   t.emulate = {dice.positive(), dice.fraction() * dice.one_of<double>({1e-3, 1, 3600})};
+  if (dice.below(2)) randomize_delay(t, dice);
+  if (dice.below(2)) randomize_speeds(t, dice);
   t.fragment_bytes = 8 + dice.below(1 << 30);
   return t;
 }

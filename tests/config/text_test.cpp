@@ -18,6 +18,13 @@ TEST(Units, Parse) {
   EXPECT_EQ(parse_quantity("1 gbit/s", rate_units()), std::nullopt);
 }
 
+TEST(Units, NumbersInARow) {
+  EXPECT_EQ(parse_numbers("1 0.25  4e1 "), (std::vector<double>{1, 0.25, 40}));
+  for (const char* text : {"", "  ", "1 0", "1 -1", "1,2", "1 x", "1x", "inf", "nan", "1\t2"}) {
+    EXPECT_EQ(parse_numbers(text), std::nullopt) << text;
+  }
+}
+
 TEST(Units, Print) {
   EXPECT_EQ(quantity_text(600, duration_units()), "\"10 min\"");
   EXPECT_EQ(quantity_text(0.05, duration_units()), "\"50 ms\"");
