@@ -1,8 +1,12 @@
 #include "hybridsync/launch/dry_run.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "hybridsync/decide/fragments.h"
+#include "hybridsync/decide/policy.h"
+#include "hybridsync/decide/schedule.h"
 #include "hybridsync/observe/units.h"
 
 namespace hybridsync {
@@ -13,21 +17,25 @@ class Outlook {
   Outlook(const Config& config, const ModelNeeds& needs)
       : config_(config),
         needs_(needs),
+        tier_(config.outer_tier()),
+        policy_(make_policy(config, std::llround(1e6 * tier_.emulate.rtt))),
         vector_bytes_(4 * needs.layout.count_f32 + 8 * needs.layout.count_f64),
         table_(plan_fragments(needs.layout.count_f32, needs.layout.count_f64, config.nodes(),
-                              config.ranks_per_node(), config.outer_tier().fragment_bytes)) {}
+                              config.ranks_per_node(), tier_.fragment_bytes)) {}
 
   std::vector<Figure> figures() {
     ranks();
     memory();
-    if (config_.nodes() > 1) rounds();
+    if (config_.nodes() > 1) between_nodes();
+    if (config_.nodes() > 1 && delayed()) rounds();
     limits();
     return std::move(figures_);
   }
 
  private:
-  void count(const char* name, int64_t value) {
-    figures_.push_back({group_, name, static_cast<double>(value), std::to_string(value), ""});
+  void count(const char* name, int64_t value, std::string why = "") {
+    figures_.push_back(
+        {group_, name, static_cast<double>(value), std::to_string(value), std::move(why)});
   }
   void bytes(const char* name, double value, std::string why = "") {
     figures_.push_back({group_, name, value, human_bytes(value), std::move(why)});
@@ -35,6 +43,18 @@ class Outlook {
   void seconds(const char* name, double value, std::string why = "") {
     figures_.push_back({group_, name, value, human_seconds(value), std::move(why)});
   }
+  void micros(const char* name, Micros value, std::string why = "") {
+    seconds(name, static_cast<double>(value) / 1e6, std::move(why));
+  }
+  void none(const char* name, std::string why) {
+    figures_.push_back({group_, name, -1, "none", std::move(why)});
+  }
+  void word(const char* name, std::string text, std::string why) {
+    constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+    figures_.push_back({group_, name, kNoNumber, std::move(text), std::move(why)});
+  }
+
+  bool delayed() const { return tier_.strategy == Strategy::delayed; }
 
   void ranks() {
     group_ = "ranks";
@@ -56,38 +76,89 @@ class Outlook {
           two_sets ? "two sets of buckets in shared memory: overlap = \"next_window\""
                    : "they are the buckets in shared memory");
     bytes("optimizer state", vector * optimizer_copies(), config_.train.optimizer);
-    const double lanes = config_.ranks_per_node();
-    if (config_.nodes() > 1) {
-      bytes("anchor", vector / lanes, "one in the node's shared memory, this rank's share");
-      bytes("outer state", config_.outer_tier().outer.momentum != 0 ? vector / lanes : 0,
-            "momentum of this rank's fragments");
-      bytes("rounds in flight", vector / lanes * 2, "a contribution and a result per fragment");
-    }
+    if (config_.nodes() > 1) memory_of_rounds(vector / config_.ranks_per_node());
     bytes("data", static_cast<double>(needs_.data_bytes));
     double sum = 0;
     for (size_t i = from; i < figures_.size(); ++i) sum += figures_[i].value;
     bytes("sum", sum, "without activations and torch itself");
   }
 
+  // `share`: of the vector, what this rank's lane holds.
+  void memory_of_rounds(double share) {
+    if (tier_.strategy == Strategy::every_step) {
+      bytes("anchor", share, "one in the node's shared memory, this rank's share");
+    } else {
+      bytes("anchor", 3 * share,
+            "this rank's share of three: of the rounds, of training, and what ranks copy from");
+    }
+    bytes("outer state", tier_.outer.momentum != 0 ? share : 0,
+          "momentum of this rank's fragments");
+    const std::string contributions =
+        unresolved() == 1 ? "a contribution" : std::to_string(unresolved()) + " contributions";
+    bytes("rounds in flight", share * (unresolved() + 1),
+          contributions + " and a result per fragment");
+    if (!delayed()) return;
+    bytes("result log", share / config_.nodes() * policy_.log_results(),
+          std::to_string(policy_.log_results()) + " per fragment that it owns");
+    bytes("contributions to restore", share * policy_.restore_results(),
+          "at most: own ones in the newest " + std::to_string(policy_.restore_results()) +
+              " results, should a view change drop those");
+  }
+
+  int unresolved() const { return policy_.staleness + 1; }
+
   double optimizer_copies() const {
     if (config_.train.optimizer != "sgd") return 2;
     return config_.train.momentum != 0 ? 1 : 0;
   }
 
-  void rounds() {
+  void between_nodes() {
     group_ = "between nodes";
     count("fragments", static_cast<int64_t>(table_.fragments.size()));
     bytes("largest fragment", static_cast<double>(table_.largest_bytes()));
-    const TierConfig tier = config_.outer_tier();
-    const int64_t every = tier.strategy == Strategy::periodic ? tier.every : 1;
+    const int64_t every = make_schedule(config_).every;
     count("steps between rounds", every);
     const double sent = most_sent();
     bytes("sent by a node per round", sent, "contributions, and results of fragments it owns");
     bytes("sent by a node per step", sent / static_cast<double>(every));
-    if (!tier.emulate.on()) return;
-    const double on_wire = tier.emulate.rate > 0 ? sent * 8 / tier.emulate.rate : 0;
-    seconds("a round on the emulated link", on_wire + tier.emulate.rtt,
+    if (!tier_.emulate.on()) return;
+    const double on_wire = tier_.emulate.rate > 0 ? sent * 8 / tier_.emulate.rate : 0;
+    seconds("a round on the emulated link", on_wire + tier_.emulate.rtt,
             "bytes / rate + one round trip");
+  }
+
+  void rounds() {
+    group_ = "rounds";
+    count("staleness", policy_.staleness, "rounds that a node may lag");
+    deadline();
+    count("quorum", policy_.quorum_of(config_.nodes()),
+          "nodes of " + std::to_string(config_.nodes()) + ", for a round without the others");
+    late();
+    seconds("round trip", tier_.emulate.rtt,
+            std::string(tier_.emulate.rtt > 0 ? "emulated" : "not known yet") +
+                "; the measured one replaces it at start, also in what follows");
+    micros("grace", policy_.grace, "between a round's call and its end");
+    micros("remind_after", policy_.remind_after,
+           "then a contribution without an answer is asked about");
+    micros("heartbeat", policy_.heartbeat, "between two of a node");
+    micros("suspect_after", policy_.suspect_after, "without a heartbeat");
+    count("results kept", policy_.log_results(), "per fragment, by its owner, for nodes that lag");
+    count("unresolved contributions", unresolved(), "per fragment and node, at most");
+  }
+
+  void late() {
+    constexpr const char* kNames[] = {"fold", "return", "drop"};
+    constexpr const char* kWhy[] = {"a later round applies it", "it goes back to its node",
+                                    "it is thrown away and counted"};
+    const auto i = static_cast<size_t>(policy_.late);
+    word("late", kNames[i], kWhy[i]);
+  }
+
+  void deadline() {
+    if (policy_.deadline == 0) return none("deadline", "nodes further behind are waited for");
+    const std::string wrong = unsuitable(config_, policy_);
+    micros("deadline", policy_.deadline,
+           wrong.empty() ? "then nodes further behind are skipped" : "the run would end: " + wrong);
   }
 
   // By the node that sends most: b N (M-1)/M each way when owners share the work evenly.
@@ -106,13 +177,32 @@ class Outlook {
     const double timeout = config_.node_tier().timeout;
     seconds("ranks find each other", timeout, "tier[0].timeout");
     seconds("a silent rank of the node", timeout, "tier[0].timeout");
-    if (config_.nodes() > 1)
-      figures_.push_back({group_, "a silent node", -1, "none",
-                          "shown while it lasts, interruptible; a broken connection ends the run"});
+    if (config_.nodes() > 1) limits_of_nodes();
+  }
+
+  void limits_of_nodes() {
+    if (policy_.deadline > 0) {
+      micros("a node behind", policy_.deadline,
+             "tier[1].deadline, from a round's first contribution; the round skips it");
+      micros("a silent node", policy_.suspect_after,
+             "suspect_after, without a heartbeat; it is removed and the others go on");
+    } else if (delayed()) {
+      none("a silent node", lag_text() + ", then waited for; shown while it lasts, interruptible");
+    } else {
+      none("a silent node",
+           "shown while it lasts, interruptible; a broken connection ends the run");
+    }
+  }
+
+  std::string lag_text() const {
+    return "may lag " + std::to_string(policy_.staleness) + " round" +
+           (policy_.staleness == 1 ? "" : "s");
   }
 
   const Config& config_;
   const ModelNeeds& needs_;
+  const TierConfig tier_;
+  const Policy policy_;
   const int64_t vector_bytes_;
   const FragmentTable table_;
   std::string group_;
@@ -145,10 +235,11 @@ std::string to_text(const std::vector<Figure>& figures) {
 Json to_json(const std::vector<Figure>& figures) {
   Json json = Json::object();
   for (const Figure& f : figures) {
-    if (f.value < 0)
-      json[f.group][f.name] = nullptr;
-    else
-      json[f.group][f.name] = f.value;
+    Json& entry = json[f.group][f.name];
+    if (std::isnan(f.value))
+      entry = f.text;
+    else if (f.value >= 0)
+      entry = f.value;
   }
   return json;
 }

@@ -22,16 +22,17 @@ struct ModelNeeds {
 struct Figure {
   std::string group;  // "memory per rank"
   std::string name;   // "parameters"
-  double value = 0;
+  double value = 0;  // negative: there is none; not a number: `text` is a word of the configuration
   std::string text;
   std::string why;  // how it comes about; may be empty
 };
 
-// Ranks, memory per rank by part, fragments, bytes and time of a round between nodes, and every
-// limit that waits derive from. Pure.
+// Ranks, memory per rank by part, fragments, bytes and time of a round between nodes, what rounds
+// of a delayed tier may do without everybody, and every limit that waits derive from. Pure.
 std::vector<Figure> outlook(const Config& config, const ModelNeeds& needs);
 
-// Aligned lines under their groups, and the same as {"group": {"name": value}}.
+// Aligned lines under their groups, and the same as {"group": {"name": value}}, null where there is
+// none.
 std::string to_text(const std::vector<Figure>& figures);
 Json to_json(const std::vector<Figure>& figures);
 

@@ -44,8 +44,11 @@ TEST(DryRun, CountsWhatOptionsAdd) {
   const Json& memory = json["memory per rank"];
   EXPECT_EQ(memory["gradients"], 2 * 24000);
   EXPECT_EQ(memory["optimizer state"], 2 * 24000);
-  EXPECT_EQ(memory["anchor"], 12000);
+  EXPECT_EQ(memory["anchor"], 3 * 12000);
   EXPECT_EQ(memory["outer state"], 12000);
+  EXPECT_EQ(memory["rounds in flight"], 2 * 12000);
+  EXPECT_FALSE(memory.contains("result log"));
+  EXPECT_FALSE(json.contains("rounds"));
   EXPECT_EQ(json["limits of waits"]["a silent rank of the node"], 90);
   EXPECT_TRUE(json["limits of waits"]["a silent node"].is_null());
 }
@@ -58,6 +61,80 @@ TEST(DryRun, ForeseesTheTrafficOfARound) {
   EXPECT_NEAR(sent, 2 * 4 * 96000 * 2 / 3., 2000);
   EXPECT_EQ(between["sent by a node per step"], sent / 5);
   EXPECT_DOUBLE_EQ(between["a round on the emulated link"], sent * 8 / 1e6 + 0.2);
+}
+
+TEST(DryRun, OneAnchorIsEnoughForGradients) {
+  const Json json = figures("tier = [{size = 2}, {size = 3}]", needs(6000));
+  EXPECT_EQ(json["memory per rank"]["anchor"], 12000);
+  EXPECT_EQ(json["between nodes"]["steps between rounds"], 1);
+}
+
+std::string delayed(const std::string& keys) {
+  return "tier = [{size = 2}, {size = 3, strategy = 'delayed', every = 5, " + keys + "}]";
+}
+
+TEST(DryRun, CountsWhatDelayedHolds) {
+  const Json json = figures(delayed("staleness = 2"), needs(6000));
+  EXPECT_EQ(json["between nodes"]["steps between rounds"], 5);
+  const Json& memory = json["memory per rank"];
+  EXPECT_EQ(memory["anchor"], 3 * 12000);
+  EXPECT_EQ(memory["rounds in flight"], (3 + 1) * 12000);
+  EXPECT_EQ(memory["result log"], 4 * 12000 / 3);
+  EXPECT_EQ(memory["contributions to restore"], 12 * 12000);
+  double sum = 0;
+  for (const auto& [name, value] : memory.items()) sum += name == "sum" ? 0 : value.get<double>();
+  EXPECT_EQ(memory["sum"], sum);
+}
+
+TEST(DryRun, DerivesWhatRoundsMayDo) {
+  const Json rounds = figures(delayed("staleness = 2, deadline = '2 s', late = 'return', "
+                                      "emulate = {rtt = '200 ms'}"),
+                              needs(6000))["rounds"];
+  EXPECT_EQ(rounds["staleness"], 2);
+  EXPECT_EQ(rounds["deadline"], 2);
+  EXPECT_EQ(rounds["quorum"], 2);
+  EXPECT_EQ(rounds["late"], "return");
+  EXPECT_EQ(rounds["round trip"], 0.2);
+  EXPECT_EQ(rounds["grace"], 0.4);
+  EXPECT_EQ(rounds["remind_after"], 4);
+  EXPECT_EQ(rounds["heartbeat"], 0.2);
+  EXPECT_EQ(rounds["suspect_after"], 1);
+  EXPECT_EQ(rounds["results kept"], 4);
+  EXPECT_EQ(rounds["unresolved contributions"], 3);
+  EXPECT_EQ(rounds.size(), 11u);
+}
+
+TEST(DryRun, AQuorumIsANumberOfNodes) {
+  const auto quorum = [](const std::string& value) {
+    return figures(delayed("quorum = " + value), needs(6000))["rounds"]["quorum"].get<int>();
+  };
+  EXPECT_EQ(quorum("'all'"), 3);
+  EXPECT_EQ(quorum("'majority'"), 2);
+  EXPECT_EQ(quorum("1"), 1);
+}
+
+TEST(DryRun, ASilentNodeIsRemovedOnlyWithADeadline) {
+  const auto limits = [](const std::string& keys) {
+    return figures(delayed(keys), needs(6000))["limits of waits"];
+  };
+  const Json with = limits("staleness = 1, deadline = '2 s', emulate = {rtt = '200 ms'}");
+  EXPECT_EQ(with["a node behind"], 2);
+  EXPECT_EQ(with["a silent node"], 1);
+  const Json without = limits("staleness = 1");
+  EXPECT_FALSE(without.contains("a node behind"));
+  EXPECT_TRUE(without["a silent node"].is_null());
+}
+
+TEST(DryRun, SaysWhatTheStartWillChangeAndRefuse) {
+  const auto text = [](const std::string& keys) {
+    return to_text(outlook(parse(delayed("staleness = 1, " + keys), "a.toml"), needs(6000)));
+  };
+  const std::string unknown = text("deadline = '400 ms'");
+  EXPECT_THAT(unknown, HasSubstr("(not known yet; the measured one replaces it at start"));
+  EXPECT_THAT(unknown, Not(HasSubstr("the run would end")));
+  const std::string emulated = text("deadline = '400 ms', emulate = {rtt = '200 ms'}");
+  EXPECT_THAT(emulated, HasSubstr("(emulated; the measured one replaces it at start"));
+  EXPECT_THAT(emulated, HasSubstr("the run would end: a.toml: tier[1].deadline = \"400 ms\": "));
 }
 
 TEST(DryRun, PrintsReasons) {
