@@ -20,7 +20,8 @@ TEST(Units, Parse) {
 
 TEST(Units, NumbersInARow) {
   EXPECT_EQ(parse_numbers("1 0.25  4e1 "), (std::vector<double>{1, 0.25, 40}));
-  for (const char* text : {"", "  ", "1 0", "1 -1", "1,2", "1 x", "1x", "inf", "nan", "1\t2"}) {
+  for (const char* text :
+       {"", "  ", "1 0", "1 -1", "1,2", "1 x", "1x", "1.5.5", "inf", "nan", "1\t2"}) {
     EXPECT_EQ(parse_numbers(text), std::nullopt) << text;
   }
 }
