@@ -3,49 +3,127 @@
 #include <algorithm>
 #include <cassert>
 
+#include "hybridsync/decide/planted.h"
+
 namespace hybridsync {
 
-Member::Member(int fragment, int node, Schedule schedule)
-    : fragment_(fragment), node_(node), mode_(schedule.mode(0)), interval_(schedule.interval(0)) {}
+Member::Member(Process self, Policy policy, Schedule schedule) : self_(self), policy_(policy) {
+  lineage_.mode = schedule.mode(0);
+  lineage_.interval = schedule.interval(0);
+}
+
+size_t Member::most_unresolved() const {
+  return lineage_.mode == Mode::gradient ? 1 : static_cast<size_t>(policy_.staleness) + 1;
+}
+
+bool Member::may_contribute(Version at) const {
+  return at > last_at_ && outbox_.size() < most_unresolved();
+}
 
 Contribution Member::contribute(Contribution draft) {
-  assert(!unresolved_);
-  draft.node = node_;
+  assert(may_contribute(draft.at) && draft.base <= draft.at && draft.at <= lineage_.version);
+  draft.node = self_.node;
+  draft.incarnation = self_.incarnation;
   draft.sequence = ++sequence_;
-  draft.base = version_;
-  draft.mode = mode_;
-  unresolved_ = draft;
-  return draft;
+  draft.mode = lineage_.mode;
+  last_at_ = draft.at;
+  outbox_.push_back(draft);
+  return current(draft);
 }
 
-MemberAction Member::on(const Result& result) {
-  const std::string where = "fragment " + std::to_string(fragment_) + ", version " +
-                            std::to_string(result.version) + ": ";
-  if (result.version <= version_) return Ignore{where + "applied already"};
-  if (!unresolved_ || result.version != version_ + 1)
-    return Diverged{where + "this node is at version " + std::to_string(version_) +
-                    " and has not contributed to it"};
-  if (result.before != unresolved_->anchor_hash)
-    return Diverged{where + "the result is based on other parameters than this node's"};
-  const auto mine = [&](const RosterEntry& e) {
-    return e.node == node_ && e.sequence == unresolved_->sequence;
-  };
-  if (std::none_of(result.roster.begin(), result.roster.end(), mine))
-    return Diverged{where + "the result does not name this node's contribution"};
-  return Apply{result};
+Contribution Member::current(Contribution contribution) const {
+  contribution.settled = outbox_.front().sequence;
+  contribution.has = lineage_.version;
+  return contribution;
 }
 
-std::optional<Diverged> Member::applied(const Result& result, uint64_t after) {
-  if (after != result.after)
-    return Diverged{"fragment " + std::to_string(fragment_) + ", version " +
-                    std::to_string(result.version) +
-                    ": this node computed other numbers than the owner (the hashes differ)"};
-  version_ = result.version;
-  mode_ = result.next_mode;
-  interval_ = result.next_interval;
-  finished_ = result.finished;
-  unresolved_.reset();
-  return std::nullopt;
+std::vector<Contribution> Member::resend() const {
+  std::vector<Contribution> all;
+  for (const Contribution& c : outbox_) all.push_back(current(c));
+  return all;
+}
+
+std::optional<Contribution> Member::take_back(uint64_t sequence) {
+  const auto at = std::find_if(outbox_.begin(), outbox_.end(),
+                               [&](const Contribution& c) { return c.sequence == sequence; });
+  if (at == outbox_.end()) return std::nullopt;
+  Contribution taken = *at;
+  if (!planted(Bug::keep_returned)) outbox_.erase(at);
+  return taken;
+}
+
+std::vector<Contribution> Member::extend(const Result& result, bool keep_values) {
+  lineage_.extend(result);
+  log_.push_back(result);
+  if (!keep_values) log_.back().values = log_.back().side = {};
+  const auto most = static_cast<size_t>(policy_.log_results());
+  if (log_.size() > most && !planted(Bug::unbounded_log)) log_.erase(log_.begin());
+  std::vector<Contribution> settled;
+  for (const RosterEntry& e : result.roster) {
+    const bool mine = e.node == self_.node &&
+                      (e.incarnation == self_.incarnation || planted(Bug::no_incarnation));
+    const auto at = std::find_if(outbox_.begin(), outbox_.end(), [&](const Contribution& c) {
+      return mine && c.sequence == e.sequence;
+    });
+    if (at == outbox_.end()) continue;
+    settled.push_back(*at);
+    if (!planted(Bug::ignore_stable)) kept_.push_back({result.version, *at});
+    outbox_.erase(at);
+  }
+  forget_stable(result.stable);
+  return settled;
+}
+
+void Member::forget_stable(Version stable) {
+  stable_ = std::max(stable_, stable);
+  std::erase_if(kept_, [&](const Kept& k) { return k.version <= stable_; });
+  const Version oldest = lineage_.version - policy_.restore_results();
+  for (const Kept& k : kept_)
+    if (k.version <= oldest) forgotten_ = std::max(forgotten_, k.version);
+  std::erase_if(kept_, [&](const Kept& k) { return k.version <= oldest; });
+}
+
+Member::Change Member::adopt(const Lineage& lineage) {
+  Change change;
+  change.lost = lineage.version < std::max(stable_, forgotten_);
+  std::vector<Kept> kept;
+  for (const Kept& k : kept_) {
+    if (lineage.holds(self_, k.contribution.sequence))
+      kept.push_back(k);
+    else if (!planted(Bug::no_restore))
+      change.restored.push_back(k.contribution);
+  }
+  std::vector<Contribution> open;
+  for (Contribution& c : outbox_) {
+    if (lineage.holds(self_, c.sequence) && !planted(Bug::state_keeps_outbox)) {
+      change.applied.push_back(c);
+      kept.push_back({lineage.version, c});
+      continue;
+    }
+    // What it was computed on may be gone: then it is offered on top of what there is.
+    if (c.at > lineage.version) c.anchor_hash = 0;
+    c.at = std::min(c.at, lineage.version);
+    c.base = std::min(c.base, lineage.version);
+    open.push_back(c);
+  }
+  lineage_ = lineage;
+  outbox_ = std::move(open);
+  kept_ = std::move(kept);
+  log_.clear();
+  last_at_ = -1;
+  stable_ = std::min(stable_, lineage.version);
+  forgotten_ = std::min(forgotten_, lineage.version);
+  return change;
+}
+
+std::optional<std::vector<Result>> Member::results_after(Version version, uint64_t chain) const {
+  const auto from = std::find_if(log_.begin(), log_.end(),
+                                 [&](const Result& r) { return r.version == version + 1; });
+  if (from == log_.end() || from->chain != chain) return std::nullopt;
+  const bool whole =
+      std::all_of(from, log_.end(), [](const Result& r) { return r.weight == 0 || r.values; });
+  if (!whole) return std::nullopt;
+  return std::vector<Result>(from, log_.end());
 }
 
 }  // namespace hybridsync

@@ -1,62 +1,87 @@
-// A node's side of one fragment's rounds: a machine without sockets, threads or clock. This is the
-// synchronous part: at most one contribution is unresolved, and training waits for its result.
+// A node's side of one fragment's rounds: what it has applied, and which of its contributions are
+// still open. A value without sockets, threads or clock; Seat joins it with the owner's side and
+// the views.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <variant>
+#include <vector>
 
 #include "hybridsync/decide/messages.h"
+#include "hybridsync/decide/policy.h"
 
 namespace hybridsync {
 
-// Apply the result, then tell the machine with applied().
-struct Apply {
-  Result result;
-};
-// The message changes nothing.
-struct Ignore {
-  std::string why;
-};
-// The run cannot go on.
-struct Diverged {
-  std::string why;
-};
-using MemberAction = std::variant<Apply, Ignore, Diverged>;
-
 class Member {
  public:
-  Member(int fragment, int node, Schedule schedule);
+  Member(Process self, Policy policy, Schedule schedule);
 
-  // Whether a round is due after this many steps on top of the newest result.
-  bool due(int64_t steps_since_result) const { return steps_since_result >= interval_; }
+  const Lineage& lineage() const { return lineage_; }
+  const std::vector<Contribution>& outbox() const { return outbox_; }  // unresolved, oldest first
+  const std::vector<Result>& log() const { return log_; }              // newest last
 
-  // Completes a draft (all but node, sequence, base and mode) and makes it the unresolved one.
-  // Nothing may be unresolved before.
+  // Contributions whose fate may be open at a time: s + 1, in gradient mode 1.
+  size_t most_unresolved() const;
+  // At most one contribution per version, and not more unresolved ones than that.
+  bool may_contribute(Version at) const;
+
+  // Completes a draft (base, at, and all that was learned) and makes it unresolved. Only where
+  // may_contribute() says so.
   [[nodiscard]] Contribution contribute(Contribution draft);
+  // The outbox as it has to be sent now.
+  std::vector<Contribution> resend() const;
 
-  [[nodiscard]] MemberAction on(const Result& result);
-  // After the arithmetic of an Apply: what it gave, to be compared with what the owner has.
-  [[nodiscard]] std::optional<Diverged> applied(const Result& result, uint64_t after);
+  // RETURN: stops being unresolved. Nothing if it was not.
+  [[nodiscard]] std::optional<Contribution> take_back(uint64_t sequence);
 
-  Version version() const { return version_; }
-  Mode mode() const { return mode_; }             // of the next round
-  int64_t interval() const { return interval_; }  // K of the next round
-  bool unresolved() const { return unresolved_.has_value(); }
-  bool finished() const { return finished_; }  // every member is
+  // A result on top of this version; gives the own contributions that it settled. `keep_values`:
+  // others may ask this node for it.
+  std::vector<Contribution> extend(const Result& result, bool keep_values);
 
+  // A lineage taken over as a whole (STATE).
+  struct Change {
+    std::vector<Contribution> applied;   // unresolved until now, and the lineage holds them
+    std::vector<Contribution> restored;  // were applied here, and the lineage does not hold them
+    bool lost = false;  // a tail was dropped so long that contributions in it were forgotten
+  };
+  [[nodiscard]] Change adopt(const Lineage& lineage);
+
+  // Results after (version, chain), if the log has all of them.
+  std::optional<std::vector<Result>> results_after(Version version, uint64_t chain) const;
+
+  void set_anchor(uint64_t hash) { lineage_.anchor = hash; }
+  // An outbox of a view that is gone, for planted bugs only.
+  void clear_outbox() { outbox_.clear(); }
+
+  // Own contributions in results that not every member has yet: were their tail dropped, they would
+  // become progress again.
+  struct Kept {
+    Version version = 0;
+    Contribution contribution;
+    static void visit(auto& s, auto&& f) { f(s.version, s.contribution); }
+    bool operator==(const Kept&) const = default;
+  };
+  const std::vector<Kept>& kept() const { return kept_; }
+
+  static void visit(auto& s, auto&& f) {
+    f(s.lineage_, s.outbox_, s.kept_, s.log_, s.sequence_, s.last_at_, s.stable_, s.forgotten_);
+  }
   bool operator==(const Member&) const = default;
 
  private:
-  int fragment_;
-  int node_;
-  Version version_ = 0;
-  Mode mode_;
-  int64_t interval_;
-  bool finished_ = false;
+  Contribution current(Contribution contribution) const;
+  void forget_stable(Version stable);
+
+  Process self_;
+  Policy policy_;
+  Lineage lineage_;
+  std::vector<Contribution> outbox_;
+  std::vector<Kept> kept_;
+  std::vector<Result> log_;
   uint64_t sequence_ = 0;
-  std::optional<Contribution> unresolved_;
+  Version last_at_ = -1;
+  Version stable_ = 0;
+  Version forgotten_ = 0;  // newest version of which a contribution was forgotten for its age
 };
 
 }  // namespace hybridsync

@@ -1,10 +1,5 @@
-// The owner of a fragment collects one contribution per member and publishes the result: a machine
-// without sockets, threads or clock. This is the synchronous part: a round waits for every member,
-// for ever if need be.
-//
-// Use: on(contribution) for everything that arrives; when it answers Close, do the arithmetic on
-// those contributions and call publish(), which moves to the next version and gives the message for
-// all members.
+// The owner's side of a fragment: it collects contributions, decides when a round closes, and makes
+// the result. A value without sockets, threads or clock; Seat joins it with the member's side.
 #pragma once
 
 #include <cstdint>
@@ -13,57 +8,71 @@
 #include <variant>
 #include <vector>
 
+#include "hybridsync/decide/close_decision.h"
+#include "hybridsync/decide/member.h"
 #include "hybridsync/decide/messages.h"
 
 namespace hybridsync {
 
-// The round stays open: for whom, in a sentence.
-struct WaitFor {
-  std::vector<int> missing;
-  std::string why;
-};
-
-// The round closes now, with these contributions in member order.
+// A round that closes now, with these contributions in the order of the sum: by node, then
+// sequence.
 struct Close {
   Version version = 0;  // of the result
+  Mode mode = Mode::gradient;
   std::vector<Contribution> contributions;
+  std::vector<int> skipped;
   std::string why;
 };
-
-// The contribution is not taken, and the run cannot go on with the member that sent it.
-struct Disagree {
-  int node = -1;
-  std::string why;
-};
-
-using OwnerAction = std::variant<WaitFor, Close, Disagree>;
-
-// Pure: whether a round with these contributions (one slot per member) may close, and why.
-OwnerAction close_decision(Version version, const std::vector<std::optional<Contribution>>& inbox);
 
 class Owner {
  public:
-  Owner(int fragment, int members, Schedule schedule);
+  Owner(int fragment, int self, Policy policy, Schedule schedule);
 
-  // A contribution to the open round. A duplicate changes nothing. One that is based on another
-  // version, another mode or another anchor than the others' is a disagreement.
-  [[nodiscard]] OwnerAction on(const Contribution& contribution);
+  // A new epoch begins, at this lineage.
+  void open(const View& view, const Lineage& lineage);
 
-  // After the arithmetic of a Close: the result's hash and payloads. Opens the next round.
-  [[nodiscard]] Result publish(const Close& closed, uint64_t after, Payload values, Payload side);
+  // What is to become of a contribution.
+  struct Accepted {};
+  struct Waits {};    // it is in the inbox already
+  struct Settled {};  // the lineage holds it
+  struct Refused {
+    ReturnReason reason;
+  };
+  struct Disagrees {  // the run cannot go on with its sender
+    std::string why;
+  };
+  using Verdict = std::variant<Accepted, Waits, Settled, Refused, Disagrees>;
+  // What on() would answer; nothing changes.
+  [[nodiscard]] Verdict judge(const Contribution& c, const Member& member) const;
+  [[nodiscard]] Verdict on(const Contribution& c, const Member& member, Micros now);
 
-  Version version() const { return version_; }  // of the newest result
-  std::vector<int> missing() const;             // members that the open round waits for
+  [[nodiscard]] CloseDecision decide(const Lineage& lineage, Micros now, bool may_skip) const;
+  void called(Micros now) { called_ = now; }
+  [[nodiscard]] Close close(const Lineage& lineage, const CloseNow& decision) const;
 
+  // After the arithmetic: the result, and the next round is open.
+  [[nodiscard]] Result publish(const Close& close, const Lineage& lineage, Epoch epoch,
+                               uint64_t after, Payload values, Payload side);
+
+  const std::vector<Contribution>& inbox() const { return inbox_; }
+  std::vector<int> missing() const;
+
+  static void visit(auto& s, auto&& f) { f(s.standings_, s.inbox_, s.opened_, s.called_); }
   bool operator==(const Owner&) const = default;
 
  private:
-  std::optional<Disagree> check(const Contribution& contribution) const;
+  std::optional<Verdict> check_numbers(const Contribution& c, const Member& member) const;
+  Standing* standing(int node);
+  Version stable(Version own) const;
 
   int fragment_;
+  int self_;
+  Policy policy_;
   Schedule schedule_;
-  Version version_ = 0;
-  std::vector<std::optional<Contribution>> inbox_;  // by member
+  std::vector<Standing> standings_;
+  std::vector<Contribution> inbox_;  // by node, then sequence
+  std::optional<Micros> opened_;
+  std::optional<Micros> called_;
 };
 
 }  // namespace hybridsync

@@ -54,6 +54,17 @@ void subtract(ConstValues a, ConstValues b, Values out) {
       out);
 }
 
+void add(ConstValues x, Values out) {
+  std::visit(
+      [&](auto o) {
+        using T = typename decltype(o)::value_type;
+        const auto terms = std::get<std::span<const T>>(x);
+        assert(terms.size() == o.size());
+        for (size_t i = 0; i < o.size(); ++i) o[i] += terms[i];
+      },
+      out);
+}
+
 void copy(ConstValues from, Values to) {
   const auto source = bytes_of(from);
   const auto target = bytes_of(to);

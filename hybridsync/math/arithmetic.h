@@ -19,6 +19,9 @@ double squared_norm(ConstValues values);
 // out = a - b. Same type and length; out may be either of them.
 void subtract(ConstValues a, ConstValues b, Values out);
 
+// out += x. Same type and length.
+void add(ConstValues x, Values out);
+
 void copy(ConstValues from, Values to);
 
 // out = sum_i (w_i / W) x_i with W = sum w_i > 0, in the order given and in the values' own type;

@@ -1,97 +1,155 @@
 #include "hybridsync/sync/round_messages.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <type_traits>
+#include <utility>
 
 namespace hybridsync {
 namespace {
 
-bool is_weight(double w) { return std::isfinite(w) && w >= 0; }
-bool is_mode(uint8_t m) { return m <= static_cast<uint8_t>(Mode::delta); }
+template <class T>
+concept Visitable = requires(T& t) {
+  T::visit(t, [](auto&...) {});
+};
 
-void write_body(const BodyLayout& body, Writer& writer) {
-  writer.u64(body.values_bytes).u64(body.side_bytes);
+// --- fields, in the order of their visit()
+
+void put(Writer&, const Payload&) {}
+void put(Writer& w, double v) { w.f64(v); }
+template <class T>
+requires std::is_integral_v<T> || std::is_enum_v<T>
+void put(Writer& w, const T& v) {
+  if constexpr (sizeof(T) == 1)
+    w.u8(static_cast<uint8_t>(v));
+  else if constexpr (sizeof(T) == 4)
+    w.u32(static_cast<uint32_t>(v));
+  else
+    w.u64(static_cast<uint64_t>(v));
+}
+template <Visitable T>
+void put(Writer& w, const T& v);
+template <class T>
+void put(Writer& w, const std::vector<T>& v) {
+  w.u32(static_cast<uint32_t>(v.size()));
+  for (const T& one : v) put(w, one);
+}
+template <Visitable T>
+void put(Writer& w, const T& v) {
+  T::visit(v, [&](const auto&... fields) { (put(w, fields), ...); });
 }
 
-BodyLayout read_body(Reader& reader) {
-  BodyLayout body;
-  body.values_bytes = reader.u64();
-  body.side_bytes = reader.u64();
-  return body;
+void get(Reader&, Payload&) {}
+void get(Reader& r, double& v) { v = r.f64(); }
+template <class T>
+requires std::is_integral_v<T> || std::is_enum_v<T>
+void get(Reader& r, T& v) {
+  if constexpr (std::is_same_v<T, bool>)
+    v = r.u8() != 0;
+  else if constexpr (sizeof(T) == 1)
+    v = static_cast<T>(r.u8());
+  else if constexpr (sizeof(T) == 4)
+    v = static_cast<T>(r.u32());
+  else
+    v = static_cast<T>(r.u64());
 }
+template <Visitable T>
+void get(Reader& r, T& v);
+template <class T>
+void get(Reader& r, std::vector<T>& v) {
+  const uint32_t count = r.u32();
+  for (uint32_t i = 0; i < count && r.ok(); ++i) get(r, v.emplace_back());
+}
+template <Visitable T>
+void get(Reader& r, T& v) {
+  T::visit(v, [&](auto&... fields) { (get(r, fields), ...); });
+}
+
+// --- what members send
+
+bool legal(Mode m) { return m <= Mode::delta; }
+bool legal_weight(double w) { return std::isfinite(w) && w >= 0; }
+bool legal(const Contribution& c) {
+  return legal(c.mode) && legal_weight(c.weight) && legal_weight(c.loss_weight) &&
+         std::isfinite(c.loss_sum) && c.samples >= 0 && c.steps >= 0 && c.base >= 0 &&
+         c.at >= c.base && c.has >= c.at && c.settled <= c.sequence;
+}
+bool legal(const Remind& m) { return legal(m.contribution); }
+bool legal(const Result& r) {
+  const auto good = [](const RosterEntry& e) { return legal_weight(e.weight) && e.age >= 0; };
+  return legal(r.mode) && legal(r.next_mode) && legal_weight(r.weight) && r.next_interval >= 1 &&
+         r.version >= 1 && std::all_of(r.roster.begin(), r.roster.end(), good);
+}
+bool legal(const Return& m) { return m.reason < ReturnReason::not_now; }
+bool legal(const State& s) {
+  return legal(s.lineage.mode) && s.lineage.version >= 0 && s.lineage.interval >= 1;
+}
+bool legal(const ViewMessage& m) { return !m.view.members.empty(); }
+template <class Other>
+bool legal(const Other&) {
+  return true;
+}
+
+uint64_t version_of(const MessageBody& body) {
+  return std::visit(
+      [](const auto& b) -> uint64_t {
+        if constexpr (requires { b.version; })
+          return static_cast<uint64_t>(b.version);
+        else if constexpr (requires { b.at; })
+          return static_cast<uint64_t>(b.at);
+        else
+          return 0;
+      },
+      body);
+}
+
+// A reader for each kind of message, by its place in the variant.
+using ReadBody = bool (*)(Reader&, MessageBody&);
+
+template <size_t I>
+bool read_body(Reader& reader, MessageBody& body) {
+  auto& value = body.emplace<I>();
+  get(reader, value);
+  return reader.done() && legal(value);
+}
+
+template <size_t... I>
+constexpr auto make_readers(std::index_sequence<I...>) {
+  return std::array<ReadBody, sizeof...(I)>{&read_body<I>...};
+}
+constexpr auto kReaders =
+    make_readers(std::make_index_sequence<std::variant_size_v<MessageBody>>());
 
 }  // namespace
 
-void write(const ContributionFields& fields, Writer& w) {
-  const Contribution& c = fields.contribution;
-  w.u32(static_cast<uint32_t>(c.node)).u64(c.sequence).i64(c.base);
-  w.u8(static_cast<uint8_t>(c.mode)).u8(c.finished);
-  w.f64(c.weight).i64(c.samples).i64(c.steps).f64(c.loss_sum).f64(c.loss_weight);
-  w.f64(c.squared_norm).u64(c.anchor_hash);
-  write_body(fields.body, w);
+Bytes encode(const WireMessage& wire, uint64_t run, ByteSpan body) {
+  const Message& m = wire.message;
+  Envelope envelope;
+  envelope.run = run;
+  envelope.epoch = m.epoch;
+  envelope.node = static_cast<uint32_t>(m.from.node);
+  envelope.incarnation = m.from.incarnation;
+  envelope.kind = static_cast<uint8_t>(m.body.index() + 1);
+  envelope.fragment = static_cast<uint32_t>(m.fragment);
+  envelope.version = version_of(m.body);
+  Writer fields;
+  put(fields, wire.layout);
+  std::visit([&](const auto& b) { put(fields, b); }, m.body);
+  return encode(envelope, fields.view(), body);
 }
 
-std::optional<ContributionFields> read_contribution(Reader r) {
-  ContributionFields fields;
-  Contribution& c = fields.contribution;
-  c.node = static_cast<int>(r.u32());
-  c.sequence = r.u64();
-  c.base = r.i64();
-  const uint8_t mode = r.u8();
-  c.mode = static_cast<Mode>(mode);
-  c.finished = r.u8() != 0;
-  c.weight = r.f64();
-  c.samples = r.i64();
-  c.steps = r.i64();
-  c.loss_sum = r.f64();
-  c.loss_weight = r.f64();
-  c.squared_norm = r.f64();
-  c.anchor_hash = r.u64();
-  fields.body = read_body(r);
-  if (!r.done() || !is_mode(mode) || !is_weight(c.weight) || c.samples < 0) return std::nullopt;
-  return fields;
-}
-
-void write(const ResultFields& fields, Writer& w) {
-  const Result& m = fields.result;
-  w.i64(m.version).u8(static_cast<uint8_t>(m.mode)).u8(static_cast<uint8_t>(m.next_mode));
-  w.u8(m.finished).f64(m.weight).i64(m.samples).f64(m.loss_sum).f64(m.loss_weight);
-  w.u64(m.before).u64(m.after).i64(m.next_interval);
-  write_body(fields.body, w);
-  w.u32(static_cast<uint32_t>(m.roster.size()));
-  for (const RosterEntry& e : m.roster)
-    w.u32(static_cast<uint32_t>(e.node)).u64(e.sequence).i64(e.age).f64(e.weight);
-}
-
-std::optional<ResultFields> read_result(Reader r) {
-  ResultFields fields;
-  Result& m = fields.result;
-  m.version = r.i64();
-  const uint8_t mode = r.u8();
-  const uint8_t next_mode = r.u8();
-  m.mode = static_cast<Mode>(mode);
-  m.next_mode = static_cast<Mode>(next_mode);
-  m.finished = r.u8() != 0;
-  m.weight = r.f64();
-  m.samples = r.i64();
-  m.loss_sum = r.f64();
-  m.loss_weight = r.f64();
-  m.before = r.u64();
-  m.after = r.u64();
-  m.next_interval = r.i64();
-  fields.body = read_body(r);
-  const uint32_t members = r.u32();
-  for (uint32_t i = 0; i < members && r.ok(); ++i) {
-    RosterEntry e;
-    e.node = static_cast<int>(r.u32());
-    e.sequence = r.u64();
-    e.age = r.i64();
-    e.weight = r.f64();
-    m.roster.push_back(e);
-  }
-  const bool legal =
-      is_mode(mode) && is_mode(next_mode) && is_weight(m.weight) && m.next_interval >= 1;
-  if (!r.done() || !legal) return std::nullopt;
-  return fields;
+std::optional<WireMessage> read_message(const Frame& frame) {
+  const Envelope& e = frame.envelope;
+  if (e.kind == 0 || e.kind > kReaders.size()) return std::nullopt;
+  WireMessage wire;
+  wire.message.from = {static_cast<int>(e.node), e.incarnation};
+  wire.message.epoch = e.epoch;
+  wire.message.fragment = static_cast<int>(e.fragment);
+  Reader reader(frame.fields);
+  get(reader, wire.layout);
+  if (!kReaders[e.kind - 1u](reader, wire.message.body)) return std::nullopt;
+  return wire;
 }
 
 }  // namespace hybridsync

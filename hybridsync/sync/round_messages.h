@@ -1,38 +1,34 @@
-// CONTRIBUTE and RESULT as fields of a frame, and LEAVE, which has none. Payloads travel in the
-// frame's body: the fragment's numbers, then the side data.
+// The messages of decide/messages.h as bytes: an envelope and fields in the header, the numbers in
+// the body. Payload handles do not travel; how the body is divided tells which payloads there are.
 #pragma once
 
 #include <optional>
 
 #include "hybridsync/decide/messages.h"
 #include "hybridsync/wire/bytes.h"
+#include "hybridsync/wire/frame.h"
 
 namespace hybridsync {
 
-// leave: sent on both channels as the last message.
-enum class MessageKind : uint8_t { contribute = 1, result = 2, leave = 3 };
-
-// How a body is divided. Bytes of side data follow the numbers.
+// How a body is divided: a fragment's numbers (of STATE: the anchor), then what goes beside them
+// (side data; of STATE: the outer optimizer's buffer).
 struct BodyLayout {
   uint64_t values_bytes = 0;
   uint64_t side_bytes = 0;
+  static void visit(auto& s, auto&& f) { f(s.values_bytes, s.side_bytes); }
+  bool operator==(const BodyLayout&) const = default;
 };
 
-struct ContributionFields {
-  Contribution contribution;  // payload handles are empty
-  BodyLayout body;
-};
-struct ResultFields {
-  Result result;
-  BodyLayout body;
+struct WireMessage {
+  Message message;  // payload handles are empty
+  BodyLayout layout;
 };
 
-void write(const ContributionFields& fields, Writer& writer);
-void write(const ResultFields& fields, Writer& writer);
+// The header of a message with this body, in this run.
+Bytes encode(const WireMessage& message, uint64_t run, ByteSpan body);
 
-// Nothing when the fields are cut short, have a tail, or hold what no member sends (a negative or
-// non-finite weight, a mode out of range).
-std::optional<ContributionFields> read_contribution(Reader reader);
-std::optional<ResultFields> read_result(Reader reader);
+// Of a frame that decode() accepted. Nothing when the fields are cut short, have a tail, or hold
+// what no member sends (a negative or non-finite weight, a mode out of range).
+std::optional<WireMessage> read_message(const Frame& frame);
 
 }  // namespace hybridsync

@@ -1,0 +1,165 @@
+#include "hybridsync/sync/account.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "hybridsync/math/arithmetic.h"
+#include "hybridsync/math/hash.h"
+
+namespace hybridsync {
+
+Account::Account(Fragment fragment, int staleness, Schedule schedule, Desk& desk,
+                 std::function<void(Values)> round)
+    : fragment_(fragment),
+      staleness_(staleness),
+      desk_(desk),
+      round_(std::move(round)),
+      mode_(schedule.mode(0)),
+      interval_(schedule.interval(0)) {}
+
+Values Account::scratch(std::vector<std::byte>& memory) const {
+  if (memory.size() < static_cast<size_t>(fragment_.bytes())) memory.resize(fragment_.bytes());
+  return values_at(memory.data(), fragment_.type, fragment_.count);
+}
+
+ConstValues Account::values_of(const Body& body) const {
+  auto* data = const_cast<std::byte*>(body.bytes->data());
+  return hybridsync::as_const(values_at(data, fragment_.type, fragment_.count));
+}
+
+ConstValues Account::anchor() const {
+  auto* data = const_cast<std::byte*>(anchor_.data());
+  return hybridsync::as_const(values_at(data, fragment_.type, anchor_.empty() ? 0 : fragment_.count));
+}
+
+void Account::set_anchor(ConstValues parameters) {
+  copy(parameters, scratch(anchor_));
+  anchor_hash_ = hash_of(parameters);
+  desk_.set_anchor(fragment_.id, parameters, anchor_hash_);
+}
+
+// What the parameters are without progress, as they can hold it.
+void Account::expected(Values out) const {
+  copy(anchor(), out);
+  for (const Open& open : open_)
+    if (open.body.layout.values_bytes > 0) subtract(as_const(out), values_of(open.body), out);
+}
+
+bool Account::may_contribute() const {
+  return position_.may_contribute(staleness_now()) && desk_.status(fragment_.id).ready;
+}
+
+bool Account::wants_to_contribute(int64_t more) const {
+  return may_contribute() && position_.due(interval_, desk_.status(fragment_.id).called, more);
+}
+
+bool Account::must_wait(int64_t more) const {
+  if (staleness_now() == 0)
+    return position_.unresolved() > 0 || position_.due(interval_, false, more);
+  return position_.must_wait(interval_, staleness_now(), more);
+}
+
+void Account::contribute(ConstValues parameters, bool finished, const SideData* side) {
+  assert(mode_ == Mode::delta && !anchor_.empty());
+  if (!may_contribute()) return;
+  const Values delta = scratch(progress_);
+  expected(delta);
+  round_(delta);
+  subtract(as_const(delta), parameters, delta);
+  Contribution c = position_.contribute();
+  c.finished = finished;
+  c.squared_norm = squared_norm(as_const(delta));
+  c.anchor_hash = anchor_hash_;
+  // Numbers that are not finite never leave.
+  if (!std::isfinite(c.squared_norm)) c.weight = 0;
+  offer(c, as_const(delta), c.weight > 0 ? side : nullptr);
+}
+
+void Account::contribute_gradient(const Contribution& draft, ConstValues gradient,
+                                  const SideData* side) {
+  assert(mode_ == Mode::gradient);
+  Contribution c = draft;
+  c.base = c.at = position_.version();
+  (void)position_.contribute();
+  offer(c, gradient, side);
+}
+
+void Account::offer(const Contribution& c, ConstValues values, const SideData* side) {
+  auto [ticket, body] = desk_.contribute(fragment_.id, c, values, side);
+  open_.push_back({ticket, mode_ == Mode::delta ? std::move(body) : Body{}});
+}
+
+Account::Change Account::apply(ConstValues parameters, Values out) {
+  Change change;
+  const Values progress = scratch(progress_);
+  const bool delta = mode_ == Mode::delta && !anchor_.empty();
+  if (delta) {
+    expected(progress);
+    round_(progress);
+    subtract(as_const(progress), parameters, progress);
+  }
+  const auto news = desk_.take(fragment_.id, delta ? scratch(anchor_) : Values{});
+  for (const News& one : news)
+    std::visit([&](const auto& n) { take(n, progress, out, change); }, one);
+  if (!delta || !change.moved) return change;
+  expected(out);
+  subtract(as_const(out), as_const(progress), out);
+  return change;
+}
+
+void Account::settle(const std::vector<Contribution>& own) {
+  for (const Contribution& c : own) {
+    const auto at = std::find_if(open_.begin(), open_.end(),
+                                 [&](const Open& o) { return o.ticket == c.ticket; });
+    if (at == open_.end()) continue;  // it abstained by itself
+    open_.erase(at);
+    position_.settle(1);
+  }
+}
+
+void Account::take(const Moved& news, Values, Values out, Change& change) {
+  const Result& r = news.result;
+  settle(news.own);
+  position_.move(r.version);
+  if (r.mode == Mode::gradient) {
+    if (r.weight > 0) copy(values_of(news.body), out);
+    mode_ = r.next_mode;
+  } else {
+    change.moved = true;
+    if (r.weight > 0) anchor_hash_ = r.after;
+  }
+  interval_ = r.next_interval;
+  change.advanced = true;
+  change.newest = r;
+  change.samples += r.samples;
+  if (news.side) change.side = news.side;
+}
+
+void Account::take(const Replaced& news, Values progress, Values, Change& change) {
+  settle(news.own);
+  position_.move(news.version);
+  for (const auto& [c, body] : news.restored) {
+    if (body.layout.values_bytes > 0) add(values_of(body), progress);
+    position_.take_back(c, false);
+  }
+  anchor_hash_ = news.lineage.anchor;
+  interval_ = news.lineage.interval;
+  change.moved = true;
+}
+
+void Account::take(const GivenBack& news, Values progress, Values, Change& change) {
+  const auto at = std::find_if(open_.begin(), open_.end(),
+                               [&](const Open& o) { return o.ticket == news.contribution.ticket; });
+  if (at == open_.end()) return;
+  if (news.reason == ReturnReason::dropped) {
+    position_.settle(1);
+    change.moved = true;
+  } else {
+    if (at->body.layout.values_bytes > 0) add(values_of(at->body), progress);
+    position_.take_back(news.contribution, true);
+  }
+  open_.erase(at);
+}
+
+}  // namespace hybridsync

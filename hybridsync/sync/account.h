@@ -1,0 +1,90 @@
+// One fragment as a node's training sees it. It keeps the account
+//
+//   anchor - parameters = unresolved + progress
+//
+// balanced: unresolved are the node's contributions whose fate is open, progress is what was
+// learned since. A node sees its own unresolved work in its parameters until it is applied, and
+// never twice. Used by the training thread of the rank that is the fragment's endpoint.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "hybridsync/decide/position.h"
+#include "hybridsync/sync/desk.h"
+
+namespace hybridsync {
+
+class Account {
+ public:
+  // `round`: in place, what parameters keep of values written into them; the identity unless they
+  // are narrower than the core. The desk must outlive it.
+  Account(Fragment fragment, int staleness, Schedule schedule, Desk& desk,
+          std::function<void(Values)> round);
+
+  const Fragment& fragment() const { return fragment_; }
+  const Position& position() const { return position_; }
+  Mode mode() const { return mode_; }
+  int64_t interval() const { return interval_; }
+
+  // delta mode begins (or the run, in it): the parameters are what all nodes agree on.
+  void set_anchor(ConstValues parameters);
+
+  void step(const Learned& learned) { position_.step(learned); }
+  // After `more` further steps.
+  bool wants_to_contribute(int64_t more = 0) const;
+  bool must_wait(int64_t more = 0) const;
+  bool has_news() const { return desk_.status(fragment_.id).news; }
+
+  // delta mode: offers everything that was learned since; `finished`: this node's training is over.
+  // `side` (fragment 0) may be null. Nothing unless it may.
+  void contribute(ConstValues parameters, bool finished, const SideData* side);
+  // gradient mode: offers this node's mean gradient. A draft of weight 0 abstains.
+  void contribute_gradient(const Contribution& draft, ConstValues gradient, const SideData* side);
+
+  // What the news did.
+  struct Change {
+    bool moved = false;            // delta mode: `out` holds new parameters
+    bool advanced = false;         // at least one result
+    Result newest;                 // of the results
+    std::optional<SideData> side;  // of the newest result that had any
+    int64_t samples = 0;           // of all results together
+  };
+  // Takes the news. delta mode: `out` becomes the parameters after it, if they move. gradient mode:
+  // `out` becomes the mean gradient of the newest result, unless everybody abstained.
+  Change apply(ConstValues parameters, Values out);
+
+  // What the account is made of, for checks.
+  ConstValues anchor() const;
+
+ private:
+  struct Open {
+    uint64_t ticket = 0;
+    Body body;  // delta mode
+  };
+  int staleness_now() const { return mode_ == Mode::gradient ? 0 : staleness_; }
+  bool may_contribute() const;
+  Values scratch(std::vector<std::byte>& memory) const;
+  ConstValues values_of(const Body& body) const;
+  void expected(Values out) const;
+  void offer(const Contribution& c, ConstValues values, const SideData* side);
+  void settle(const std::vector<Contribution>& own);
+  void take(const Moved& news, Values progress, Values out, Change& change);
+  void take(const Replaced& news, Values progress, Values out, Change& change);
+  void take(const GivenBack& news, Values progress, Values out, Change& change);
+
+  Fragment fragment_;
+  int staleness_;
+  Desk& desk_;
+  std::function<void(Values)> round_;
+  Position position_;
+  Mode mode_;
+  int64_t interval_;
+  std::vector<std::byte> anchor_;
+  uint64_t anchor_hash_ = 0;
+  std::vector<Open> open_;           // unresolved contributions, oldest first
+  std::vector<std::byte> progress_;  // scratch
+};
+
+}  // namespace hybridsync

@@ -1,0 +1,139 @@
+// What a rank's training thread and the comm side of its lane hand each other: contributions one
+// way; results, anchors and returned contributions the other way. The training thread never waits
+// for the network here unless it asks to.
+//
+// One thread on each side. In a simulation both sides are the same thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "hybridsync/decide/fragments.h"
+#include "hybridsync/decide/seat.h"
+#include "hybridsync/math/values.h"
+#include "hybridsync/sync/ledger.h"
+#include "hybridsync/sync/round_messages.h"
+#include "hybridsync/sync/side_data.h"
+#include "hybridsync/wire/wait.h"
+
+namespace hybridsync {
+
+// The bytes of a message: a fragment's numbers, then what goes beside them.
+struct Body {
+  SharedBytes bytes;
+  BodyLayout layout;
+};
+
+// What happened to a fragment on the comm side, in order.
+struct Moved {  // on by one version
+  Result result;
+  std::vector<Contribution> own;  // those of this node that it settled
+  Body body;                      // gradient mode: the mean; none where everybody abstained
+  std::optional<SideData> side;
+};
+struct Replaced {  // by another lineage
+  Version version = 0;
+  Lineage lineage;
+  std::vector<Contribution> own;                        // unresolved here, held by it
+  std::vector<std::pair<Contribution, Body>> restored;  // applied here, not held by it
+};
+struct GivenBack {  // no longer unresolved
+  Contribution contribution;
+  ReturnReason reason = ReturnReason::too_old;
+};
+using News = std::variant<Moved, Replaced, GivenBack>;
+
+struct Draft {
+  int fragment = 0;
+  Contribution contribution;
+  Body body;
+};
+
+class Desk {
+ public:
+  // The fragments of one lane.
+  Desk(const FragmentTable& table, const std::vector<int>& fragments);
+
+  // --- training side
+
+  // Hands over a contribution; copies the values, which are not read at weight 0. `side` belongs to
+  // fragment 0 and may be null. Gives the ticket under which its fate will be told, and its body.
+  std::pair<uint64_t, Body> contribute(int fragment, Contribution draft, ConstValues values,
+                                       const SideData* side);
+  // The first anchor of a fragment: what all nodes agree on at this moment.
+  void set_anchor(int fragment, ConstValues values, uint64_t hash);
+  void set_busy(bool busy);
+
+  struct Status {
+    bool news = false;           // take() has something
+    bool called = false;         // the owner waits for what this node has
+    bool ready = true;           // not in the middle of a view change
+    bool open = false;           // a contribution has no result yet
+    Version version = 0;         // of the anchor
+    std::vector<int> waits_for;  // nodes
+  };
+  Status status(int fragment) const;
+  // Everything since the last take; copies the anchor as it is after that (not in gradient mode).
+  std::vector<News> take(int fragment, Values anchor);
+  Ledger ledger() const;
+  // Reports since the last call, for the record.
+  std::vector<Report> reports();
+  // Of the comm side: why the run cannot go on.
+  Outcome failure() const;
+
+  // Until `enough` (called with no lock held), the comm side's failure, or `patience` ends it; it
+  // is asked after every change. `healthy` is asked now and then, and ends the wait by a reason.
+  Outcome wait(const std::function<bool()>& enough, const Patience& patience,
+               const std::function<Outcome()>& healthy);
+
+  // --- comm side
+
+  // Called when something waits for the comm side: any thread.
+  void on_work(std::function<void()> wake);
+  struct Work {
+    std::deque<Draft> drafts;
+    std::vector<std::pair<int, uint64_t>> anchors;  // set: fragment and hash
+    std::optional<bool> busy;
+  };
+  Work take_work();
+  // Moves the anchor (by `move`, under the lock; may be null) and tells the news.
+  void tell(int fragment, News news, const std::function<void(Values anchor)>& move);
+  void set_status(int fragment, Status status);  // all but `news`
+  void count(const std::function<void(Ledger&)>& entry);
+  void report(Report report);
+  void fail(Outcome outcome);
+  // Copies of what STATE sends. Comm side only.
+  Values anchor(int fragment);
+
+ private:
+  struct Place {
+    Fragment fragment;
+    std::vector<std::byte> anchor;
+    std::vector<News> news;
+    Status status;
+    Values values() { return values_at(anchor.data(), fragment.type, fragment.count); }
+  };
+  Waiting waiting() const;
+
+  std::map<int, Place> places_;
+  mutable std::mutex mutex_;  // guards everything
+  std::condition_variable changed_;
+  Work work_;
+  std::function<void()> wake_ = [] {};
+  uint64_t next_ticket_ = 1;
+  Ledger ledger_;
+  std::vector<Report> reports_;
+  Outcome failure_;
+  uint64_t changes_ = 0;
+  uint64_t seen_ = 0;  // of these, by wait()
+};
+
+}  // namespace hybridsync

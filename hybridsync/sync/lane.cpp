@@ -1,0 +1,495 @@
+#include "hybridsync/sync/lane.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "hybridsync/math/arithmetic.h"
+#include "hybridsync/math/hash.h"
+#include "hybridsync/math/outer.h"
+
+namespace hybridsync {
+namespace {
+
+std::optional<SideData> side_in(const Body& body) {
+  if (body.layout.side_bytes == 0) return std::nullopt;
+  Reader reader(ByteSpan(*body.bytes).subspan(body.layout.values_bytes));
+  return read_side_data(reader);
+}
+
+const SharedBytes& nothing() {
+  static const SharedBytes empty = std::make_shared<const Bytes>();
+  return empty;
+}
+
+}  // namespace
+
+Lane::Lane(Options options, Desk& desk, SendFunction send)
+    : options_(std::move(options)),
+      run_(run_hash(options_.run_id)),
+      desk_(desk),
+      send_(std::move(send)) {
+  for (int f : options_.table.of_lane(options_.lane)) {
+    seats_.emplace(f, Seat(f, options_.self, options_.policy, options_.schedule));
+    if (options_.outer.momentum != 0) momentum_[f].resize(options_.table.fragments[f].bytes());
+  }
+}
+
+void Lane::host(Coordinator coordinator, std::function<void(const View&)> persist) {
+  coordinator_ = std::move(coordinator);
+  persist_ = std::move(persist);
+}
+
+void Lane::begin(const View& view, Micros now) {
+  if (options_.heartbeats) pulse_.emplace(options_.policy, now);
+  for (auto& [f, seat] : seats_) perform(seat, seat.begin(view, now), now);
+}
+
+void Lane::join(Micros now) {
+  pulse_.emplace(options_.policy, now);
+  joining_ = true;
+  to_coordinator({options_.self, 0, -1, Join{}}, now);
+}
+
+// --- time
+
+void Lane::tick(Micros now) {
+  Desk::Work work = desk_.take_work();
+  for (const auto& [f, hash] : work.anchors) {
+    Seat& seat = seats_.at(f);
+    perform(seat, seat.set_anchor(hash, now), now);
+  }
+  for (Draft& draft : work.drafts) take(draft, now);
+  if (work.busy)
+    for (auto& [f, seat] : seats_) perform(seat, seat.set_busy(*work.busy, now), now);
+  if (pulse_) beat(now);
+  if (coordinator_) from_coordinator(coordinator_->tick(now), now);
+  for (auto& [f, seat] : seats_) {
+    if (const auto due = seat.next_due(); due && *due <= now) perform(seat, seat.tick(now), now);
+  }
+  check_left();
+}
+
+std::optional<Micros> Lane::next_due() const {
+  std::optional<Micros> next;
+  const auto earlier = [&](std::optional<Micros> at) {
+    if (at && (!next || *at < *next)) next = at;
+  };
+  for (const auto& [f, seat] : seats_) earlier(seat.next_due());
+  if (pulse_) earlier(pulse_->next_due());
+  return next;
+}
+
+void Lane::take(Draft& draft, Micros now) {
+  Seat& seat = seats_.at(draft.fragment);
+  Contribution c = draft.contribution;
+  if (!seat.may_contribute(c.at)) {
+    desk_.tell(draft.fragment, GivenBack{c, ReturnReason::not_now}, nullptr);
+    return publish_status(seat);
+  }
+  const uint64_t handle = next_handle_++;
+  if (draft.body.layout.values_bytes > 0) c.values = {handle};
+  if (draft.body.layout.side_bytes > 0) c.side = {handle};
+  if (c.values || c.side) bodies_[draft.fragment][handle] = std::move(draft.body);
+  desk_.count([&](Ledger& l) { l.contributed.add(c.samples); });
+  perform(seat, seat.contribute(c, now), now);
+}
+
+// --- the coordinator
+
+void Lane::beat(Micros now) {
+  const auto counter = pulse_->tick(now);
+  if (!counter) return;
+  Heartbeat beat{*counter, true, {}};
+  Epoch epoch = 0;
+  for (const auto& [f, seat] : seats_) {
+    beat.fragments.push_back(seat.status());
+    beat.ready = beat.ready && seat.ready();
+    epoch = seat.epoch();
+  }
+  if (epoch == 0 && joining_) return to_coordinator({options_.self, 0, -1, Join{}}, now);
+  to_coordinator({options_.self, epoch, -1, beat}, now);
+}
+
+void Lane::to_coordinator(const Message& message, Micros now) {
+  if (coordinator_) return from_coordinator(coordinator_->on(message, now), now);
+  if (options_.coordinator != options_.self.node) send(options_.coordinator, message, {});
+}
+
+void Lane::from_coordinator(const CoordinatorActions& actions, Micros now) {
+  for (const CoordinatorAction& action : actions) {
+    if (const auto* persist = std::get_if<Persist>(&action)) persist_(persist->view);
+    if (const auto* event = std::get_if<ViewEvent>(&action))
+      desk_.report({event->lossy ? Report::Kind::lost : Report::Kind::view, -1,
+                    "epoch " + std::to_string(event->epoch) + ": " + event->why});
+    if (const auto* one = std::get_if<CoordinatorSend>(&action)) {
+      if (one->to == options_.self.node)
+        deliver(one->message, now);
+      else
+        send(one->to, one->message, {});
+    }
+  }
+}
+
+void Lane::deliver(const Message& m, Micros now) {
+  if (const auto* answer = std::get_if<HeartbeatAnswer>(&m.body)) {
+    if (!pulse_) return;
+    pulse_->answered(answer->counter, now);
+    for (auto& [f, seat] : seats_) seat.coordinator_heard(pulse_->answered_at());
+  } else if (std::holds_alternative<ViewMessage>(m.body)) {
+    for (auto& [f, seat] : seats_) perform(seat, seat.on(m, now), now);
+  } else if (const auto found = seats_.find(m.fragment); found != seats_.end()) {
+    perform(found->second, found->second.on(m, now), now);
+  } else if (coordinator_) {
+    from_coordinator(coordinator_->on(m, now), now);
+  }
+}
+
+// --- messages
+
+void Lane::on(const ExchangeEvent& event, Micros now) {
+  if (const auto* lost = std::get_if<PeerLost>(&event)) return on_lost(*lost, now);
+  on_message(std::get<Received>(event), now);
+}
+
+void Lane::refuse(int node, const std::string& why) {
+  desk_.fail({Outcome::Kind::mismatch, node,
+              "node " + std::to_string(node) + " sent what no member sends: " + why});
+}
+
+void Lane::on_message(const Received& received, Micros now) {
+  const auto decoded = decode(received.header, received.body, {run_, received.from});
+  if (const auto* b = std::get_if<BadFrame>(&decoded)) return refuse(received.from, b->why);
+  auto wire = read_message(std::get<Frame>(decoded));
+  if (!wire) return refuse(received.from, "fields that do not fit the message");
+  Message& message = wire->message;
+  if (std::holds_alternative<Leave>(message.body) && !options_.views)
+    return on_leave(received.from);
+  if (!fits(message, wire->layout, received.body.size()))
+    return refuse(received.from,
+                  "a message that does not fit fragment " + std::to_string(message.fragment));
+  const bool to_coordinator = std::holds_alternative<Establish>(message.body);
+  if (to_coordinator && coordinator_) return from_coordinator(coordinator_->on(message, now), now);
+  if (!received.body.empty())
+    keep(message, {std::make_shared<const Bytes>(received.body), wire->layout});
+  deliver(message, now);
+}
+
+bool Lane::fits(const Message& m, const BodyLayout& layout, size_t bytes) const {
+  if (layout.side_bytes > bytes || layout.values_bytes + layout.side_bytes != bytes) return false;
+  if (m.fragment == -1) return bytes == 0;
+  if (seats_.find(m.fragment) == seats_.end()) return false;
+  const auto whole = static_cast<uint64_t>(options_.table.fragments[m.fragment].bytes());
+  if (const auto* c = std::get_if<Contribution>(&m.body)) {
+    if (c->node != m.from.node || (c->weight > 0) != (layout.values_bytes > 0)) return false;
+  } else if (const auto* r = std::get_if<Result>(&m.body)) {
+    if ((r->weight > 0) != (layout.values_bytes > 0)) return false;
+  } else if (std::holds_alternative<State>(m.body)) {
+    const bool outer = options_.outer.momentum != 0;
+    return layout.values_bytes == whole && layout.side_bytes == (outer ? whole : 0);
+  } else {
+    return bytes == 0;
+  }
+  return layout.values_bytes == 0 || layout.values_bytes == whole;
+}
+
+// Gives the message's payloads a handle.
+void Lane::keep(Message& message, Body body) {
+  const Payload payload{next_handle_++};
+  std::visit(
+      [&](auto& b) {
+        if constexpr (requires {
+                        b.values;
+                        b.side;
+                      }) {
+          if (body.layout.values_bytes > 0) b.values = payload;
+          if (body.layout.side_bytes > 0) b.side = payload;
+        } else if constexpr (requires { b.anchor; }) {
+          b.anchor = payload;
+        }
+      },
+      message.body);
+  bodies_[message.fragment][payload.handle] = std::move(body);
+}
+
+// --- peers that go
+
+void Lane::on_lost(const PeerLost& lost, Micros now) {
+  if (options_.views) {
+    Epoch epoch = seats_.empty() ? 0 : seats_.begin()->second.epoch();
+    return to_coordinator({options_.self, epoch, -1, Suspect{lost.node}}, now);
+  }
+  if (has_left(lost.node) || (!seats_.empty() && finished())) return;
+  desk_.fail({Outcome::Kind::peer_lost, lost.node,
+              "node " + std::to_string(lost.node) + " is gone (" + lost.why + ") " + phase()});
+}
+
+void Lane::leave() {
+  const Message message{options_.self, 0, -1, Leave{}};
+  for (int node = 0; node < options_.table.nodes; ++node)
+    for (Channel channel : {Channel::control, Channel::bulk})
+      if (node != options_.self.node)
+        send_(node, channel, encode({message, {}}, run_, {}), nothing());
+}
+
+void Lane::on_leave(int node) {
+  ++leaves_[node];
+  check_left();
+}
+
+// A node leaves when it has the last results. It comes on both channels, behind everything else
+// that this node gets from it, but not behind what others send: so only who still waits for that
+// very node has lost something.
+void Lane::check_left() {
+  for (const auto& [f, seat] : seats_) {
+    if (leaves_.empty() || seat.member().outbox().empty()) continue;
+    for (int node : seat.waits_for())
+      if (has_left(node))
+        return desk_.fail(
+            {Outcome::Kind::peer_lost, node,
+             "node " + std::to_string(node) + " left before training had finished, " + phase()});
+  }
+}
+
+bool Lane::has_left(int node) const {
+  const auto found = leaves_.find(node);
+  return found != leaves_.end() && found->second == 2;
+}
+
+bool Lane::finished() const {
+  return std::all_of(seats_.begin(), seats_.end(),
+                     [](const auto& s) { return s.second.lineage().finished; });
+}
+
+std::string Lane::phase() const {
+  for (const auto& [f, seat] : seats_)
+    if (!seat.member().outbox().empty())
+      return "while this node waited for fragment " + std::to_string(f) + ", version " +
+             std::to_string(seat.lineage().version + 1);
+  return "while this node was training";
+}
+
+// --- actions
+
+void Lane::perform(Seat& seat, Actions actions, Micros now) {
+  for (const Action& action : actions)
+    std::visit([&](const auto& a) { act(seat, a, now); }, action);
+  sweep(seat);
+  publish_status(seat);
+}
+
+void Lane::act(Seat& seat, const Send& action, Micros now) {
+  if (action.to == kCoordinator) return to_coordinator(action.message, now);
+  send(action.to, action.message, body_of(seat, action.message));
+}
+
+void Lane::send(int to, const Message& message, const Body& body) {
+  const SharedBytes& bytes = body.bytes ? body.bytes : nothing();
+  const Channel channel = bytes->empty() ? Channel::control : Channel::bulk;
+  send_(to, channel, encode({message, body.layout}, run_, *bytes), bytes);
+}
+
+// What goes beside a message: the payload that its handles name, and for STATE the numbers of now.
+Body Lane::body_of(const Seat& seat, const Message& message) {
+  const int f = seat.fragment();
+  if (std::holds_alternative<State>(message.body)) {
+    Writer writer;
+    writer.raw(bytes_of(hybridsync::as_const(desk_.anchor(f))));
+    Body body;
+    body.layout.values_bytes = writer.view().size();
+    if (count_of(momentum(f)) > 0) writer.raw(bytes_of(hybridsync::as_const(momentum(f))));
+    body.layout.side_bytes = writer.view().size() - body.layout.values_bytes;
+    body.bytes = std::make_shared<const Bytes>(writer.take());
+    return body;
+  }
+  return std::visit(
+      [&](const auto& b) -> Body {
+        if constexpr (requires {
+                        b.values;
+                        b.side;
+                      }) {
+          const uint64_t handle = b.values ? b.values.handle : b.side.handle;
+          return handle ? bodies_.at(f).at(handle) : Body{};
+        }
+        return {};
+      },
+      message.body);
+}
+
+Values Lane::momentum(int f) {
+  const auto found = momentum_.find(f);
+  const Fragment& fragment = options_.table.fragments[f];
+  if (found == momentum_.end()) return values_at(nullptr, fragment.type, 0);
+  return values_at(found->second.data(), fragment.type, fragment.count);
+}
+
+ConstValues Lane::values_in(int f, const Body& body) const {
+  const Fragment& fragment = options_.table.fragments[f];
+  auto* data = const_cast<std::byte*>(body.bytes->data());
+  return hybridsync::as_const(values_at(data, fragment.type, fragment.count));
+}
+
+std::optional<SideData> Lane::merged_side(const Seat& seat, const Close& close, bool& ok) const {
+  std::vector<SideData> parts;
+  ok = true;
+  for (const Contribution& c : close.contributions) {
+    const bool late = c.at + 1 < close.version;
+    if (!c.side || late) continue;
+    auto side = side_in(bodies_.at(seat.fragment()).at(c.side.handle));
+    ok = ok && side.has_value();
+    if (side) parts.push_back(std::move(*side));
+  }
+  if (!ok || parts.empty()) return std::nullopt;
+  auto merged = merge(parts, close.mode == Mode::delta ? options_.statistics : StatsAtSync::merge);
+  ok = merged.has_value();
+  return merged;
+}
+
+// The owner's arithmetic: the mean of what was contributed, in the order of the sum, and the merged
+// side data. The lineage moves on here before the result is published.
+void Lane::act(Seat& seat, const CloseRound& action, Micros now) {
+  const Close& close = action.close;
+  const int f = seat.fragment();
+  std::vector<ConstValues> terms;
+  std::vector<double> weights;
+  for (const Contribution& c : close.contributions) {
+    if (c.weight == 0 || !c.values) continue;
+    terms.push_back(values_in(f, bodies_.at(f).at(c.values.handle)));
+    weights.push_back(c.weight);
+  }
+  bool side_ok = true;
+  const auto side = merged_side(seat, close, side_ok);
+  if (!side_ok)
+    return desk_.fail({Outcome::Kind::mismatch, -1, "nodes sent side data of different models"});
+  Writer writer;
+  Body body;
+  if (!terms.empty()) {
+    const Fragment& fragment = options_.table.fragments[f];
+    std::vector<std::byte> mean(fragment.bytes());
+    weighted_mean(terms, weights, values_at(mean.data(), fragment.type, fragment.count));
+    writer.raw(mean);
+  }
+  body.layout.values_bytes = writer.view().size();
+  if (side) write(*side, writer);
+  body.layout.side_bytes = writer.view().size() - body.layout.values_bytes;
+  body.bytes = std::make_shared<const Bytes>(writer.take());
+  const Payload payload{next_handle_++};
+  const Payload values = body.layout.values_bytes > 0 ? payload : Payload{};
+  const Payload beside = body.layout.side_bytes > 0 ? payload : Payload{};
+  bodies_[f][payload.handle] = body;
+  const uint64_t after = compute(seat, close.mode, body);
+  for (int node : close.skipped) desk_.count([&](Ledger& l) { ++l.skipped[node]; });
+  perform(seat, seat.publish(close, after, values, beside, now), now);
+}
+
+void Lane::act(Seat& seat, const ApplyResult& action, Micros now) {
+  const Result& r = action.result;
+  const uint64_t handle = r.values ? r.values.handle : r.side.handle;
+  const Body body = handle ? bodies_.at(seat.fragment()).at(handle) : Body{};
+  const uint64_t after = compute(seat, r.mode, body);
+  perform(seat, seat.applied(r, after, now), now);
+}
+
+// Prepares the news of a result; the hash of what it gives.
+uint64_t Lane::compute(const Seat& seat, Mode mode, const Body& body) {
+  const int f = seat.fragment();
+  Coming& coming = coming_[f];
+  coming = {body, {}};
+  if (body.layout.values_bytes == 0) return 0;
+  const ConstValues mean = values_in(f, body);
+  if (mode == Mode::gradient) return hash_of(mean);
+  const Fragment& fragment = options_.table.fragments[f];
+  coming.anchor.resize(fragment.bytes());
+  const Values next = values_at(coming.anchor.data(), fragment.type, fragment.count);
+  copy(hybridsync::as_const(desk_.anchor(f)), next);
+  outer_step(options_.outer, mean, next, momentum(f));
+  return hash_of(hybridsync::as_const(next));
+}
+
+void Lane::act(Seat& seat, const Advanced& action, Micros) {
+  const int f = seat.fragment();
+  const Result& r = action.result;
+  Coming coming = std::exchange(coming_[f], {});
+  desk_.count([&](Ledger& l) {
+    ++l.rounds;
+    for (const RosterEntry& e : r.roster)
+      if (e.node == options_.self.node && e.incarnation == options_.self.incarnation)
+        l.applied_at(e.age, e.samples);
+  });
+  Moved moved{r, action.own, {}, side_in(coming.body)};
+  if (r.mode == Mode::gradient) moved.body = coming.body;
+  const Fragment& fragment = options_.table.fragments[f];
+  const bool moves = !coming.anchor.empty();
+  desk_.tell(f, std::move(moved), [&](Values anchor) {
+    if (moves)
+      copy(hybridsync::as_const(values_at(coming.anchor.data(), fragment.type, fragment.count)),
+           anchor);
+  });
+}
+
+void Lane::act(Seat& seat, const AdoptState& action, Micros now) {
+  const int f = seat.fragment();
+  const Body body = bodies_.at(f).at(action.state.anchor.handle);
+  Coming& coming = coming_[f];
+  const auto bytes = ByteSpan(*body.bytes);
+  coming.anchor = copy_of(bytes.first(body.layout.values_bytes));
+  const ByteSpan outer = bytes.subspan(body.layout.values_bytes);
+  if (!outer.empty()) std::copy(outer.begin(), outer.end(), momentum_.at(f).begin());
+  perform(seat, seat.adopted(action.state, now), now);
+}
+
+void Lane::act(Seat& seat, const Adopted& action, Micros) {
+  const int f = seat.fragment();
+  Coming coming = std::exchange(coming_[f], {});
+  Replaced replaced{action.version, seat.lineage(), action.change.applied, {}};
+  for (const Contribution& c : action.change.restored)
+    replaced.restored.emplace_back(c, c.values ? bodies_.at(f).at(c.values.handle) : Body{});
+  desk_.count([&](Ledger& l) {
+    for (const Contribution& c : action.change.applied) l.applied.add(c.samples);
+    for (const Contribution& c : action.change.restored) l.restored.add(c.samples);
+  });
+  const Fragment& fragment = options_.table.fragments[f];
+  desk_.tell(f, std::move(replaced), [&](Values anchor) {
+    copy(hybridsync::as_const(values_at(coming.anchor.data(), fragment.type, fragment.count)),
+         anchor);
+  });
+}
+
+void Lane::act(Seat& seat, const Returned& action, Micros) {
+  desk_.count([&](Ledger& l) {
+    const bool dropped = action.reason == ReturnReason::dropped;
+    (dropped ? l.dropped : l.returned).add(action.contribution.samples);
+  });
+  desk_.tell(seat.fragment(), GivenBack{action.contribution, action.reason}, nullptr);
+}
+
+void Lane::act(Seat&, const Report& action, Micros) {
+  if (action.kind == Report::Kind::mismatch) desk_.count([](Ledger& l) { ++l.mismatches; });
+  desk_.report(action);
+}
+
+void Lane::act(Seat&, const Disagreement& action, Micros) {
+  desk_.fail({Outcome::Kind::mismatch, action.node, action.why});
+}
+
+// --- what is left behind
+
+void Lane::sweep(const Seat& seat) {
+  auto& bodies = bodies_[seat.fragment()];
+  if (bodies.empty()) return;
+  std::set<uint64_t> live;
+  seat.each_payload([&](const Payload& p) { live.insert(p.handle); });
+  std::erase_if(bodies, [&](const auto& entry) { return !live.contains(entry.first); });
+}
+
+void Lane::publish_status(const Seat& seat) {
+  Desk::Status status;
+  status.called = seat.called();
+  status.ready = seat.ready();
+  status.open = !seat.member().outbox().empty();
+  status.version = seat.lineage().version;
+  status.waits_for = seat.waits_for();
+  desk_.set_status(seat.fragment(), status);
+}
+
+}  // namespace hybridsync
