@@ -32,6 +32,8 @@ CloseDecision close_decision(const OpenRound& round, Micros now, const Policy& p
   if (policy.staleness == 0 || round.mode == Mode::gradient)
     return WaitFor{missing, "a synchronous tier waits for every member"};
   if (in < policy.quorum_of(members)) return WaitFor{missing, "the quorum is not in"};
+  // Nodes that have finished would run ahead of one that still trains.
+  if (!round.work) return WaitFor{missing, "everybody who is in abstains"};
   if (!round.called) return CallFor{missing};
   const std::vector<int> behind = too_far_behind(round, policy.staleness);
   Micros until = *round.called + policy.grace;

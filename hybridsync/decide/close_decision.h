@@ -25,6 +25,7 @@ struct OpenRound {
   Version version = 0;  // on top of which it is
   Mode mode = Mode::gradient;
   std::vector<Standing> standings;  // of all members, ascending by node
+  bool work = false;                // somebody in it did not abstain
   std::optional<Micros> opened;     // when its first contribution came
   std::optional<Micros> called;     // when CALL was sent
   bool may_skip = true;             // the coordinator has answered recently
@@ -54,7 +55,7 @@ using CloseDecision = std::variant<WaitFor, CallFor, CloseNow>;
 //   nobody is in                                       wait
 //   every member is in                                 close; this needs nobody's permission
 //   s = 0, or gradient mode                            wait for everybody, for ever if need be
-//   fewer in than the quorum                           wait
+//   fewer in than the quorum, or all of them abstain   wait
 //   not called yet                                     call
 //   everybody missing lags by at most s versions       close after the grace time
 //   a deadline is set                                  close at the deadline, skipping those

@@ -115,8 +115,10 @@ Owner::Verdict Owner::on(const Contribution& c, const Member& member, Micros now
 }
 
 CloseDecision Owner::decide(const Lineage& lineage, Micros now, bool may_skip) const {
-  return close_decision({lineage.version, lineage.mode, standings_, opened_, called_, may_skip},
-                        now, policy_);
+  const bool work =
+      std::any_of(inbox_.begin(), inbox_.end(), [](const Contribution& c) { return c.weight > 0; });
+  return close_decision(
+      {lineage.version, lineage.mode, standings_, work, opened_, called_, may_skip}, now, policy_);
 }
 
 Close Owner::close(const Lineage& lineage, const CloseNow& decision) const {

@@ -24,6 +24,7 @@ class Position {
   Version version() const { return version_; }  // in the parameters
   int64_t steps() const { return steps_; }      // since the last contribution
   int unresolved() const { return unresolved_; }
+  const Learned& since() const { return since_; }  // the last contribution
 
   void step(const Learned& learned) {
     if (steps_ == 0) base_ = std::min(base_, version_);
@@ -89,6 +90,9 @@ class Position {
     since_.loss_weight += c.loss_weight;
     steps_ += c.steps;
   }
+
+  // The newest contribution never left: another one may be made on top of the same version.
+  void retract() { offered_ = -1; }
 
   static void visit(auto& s, auto&& f) {
     f(s.version_, s.base_, s.steps_, s.steps_on_version_, s.unresolved_, s.offered_,

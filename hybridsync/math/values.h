@@ -34,6 +34,10 @@ inline ConstValues as_const(const Values& v) {
   return std::span<const double>(std::get<1>(v));
 }
 
+// Beside std::as_const, which would be found for these as well.
+inline ConstValues as_const(Values& v) { return as_const(static_cast<const Values&>(v)); }
+inline ConstValues as_const(Values&& v) { return as_const(static_cast<const Values&>(v)); }
+
 inline std::span<const std::byte> bytes_of(const ConstValues& v) {
   return std::visit([](auto s) { return std::as_bytes(s); }, v);
 }

@@ -9,9 +9,10 @@
 
 namespace hybridsync {
 
-Account::Account(Fragment fragment, int staleness, Schedule schedule, Desk& desk,
+Account::Account(Fragment fragment, int node, int staleness, Schedule schedule, Desk& desk,
                  std::function<void(Values)> round)
     : fragment_(fragment),
+      node_(node),
       staleness_(staleness),
       desk_(desk),
       round_(std::move(round)),
@@ -25,12 +26,12 @@ Values Account::scratch(std::vector<std::byte>& memory) const {
 
 ConstValues Account::values_of(const Body& body) const {
   auto* data = const_cast<std::byte*>(body.bytes->data());
-  return hybridsync::as_const(values_at(data, fragment_.type, fragment_.count));
+  return as_const(values_at(data, fragment_.type, fragment_.count));
 }
 
 ConstValues Account::anchor() const {
   auto* data = const_cast<std::byte*>(anchor_.data());
-  return hybridsync::as_const(values_at(data, fragment_.type, anchor_.empty() ? 0 : fragment_.count));
+  return as_const(values_at(data, fragment_.type, anchor_.empty() ? 0 : fragment_.count));
 }
 
 void Account::set_anchor(ConstValues parameters) {
@@ -55,9 +56,12 @@ bool Account::wants_to_contribute(int64_t more) const {
 }
 
 bool Account::must_wait(int64_t more) const {
-  if (staleness_now() == 0)
-    return position_.unresolved() > 0 || position_.due(interval_, false, more);
   return position_.must_wait(interval_, staleness_now(), more);
+}
+
+bool Account::will_wait(int64_t more) const {
+  if (wants_to_contribute(more)) return position_.unresolved() + 1 > staleness_now();
+  return must_wait(more);
 }
 
 void Account::contribute(ConstValues parameters, bool finished, const SideData* side) {
@@ -94,7 +98,11 @@ Account::Change Account::apply(ConstValues parameters, Values out) {
   Change change;
   const Values progress = scratch(progress_);
   const bool delta = mode_ == Mode::delta && !anchor_.empty();
-  if (delta) {
+  // Right after a contribution there is no progress, whatever rounding says.
+  if (delta && position_.steps() == 0) {
+    const auto zero = bytes_of(progress);
+    std::fill(zero.begin(), zero.end(), std::byte{0});
+  } else if (delta) {
     expected(progress);
     round_(progress);
     subtract(as_const(progress), parameters, progress);
@@ -130,9 +138,17 @@ void Account::take(const Moved& news, Values, Values out, Change& change) {
     if (r.weight > 0) anchor_hash_ = r.after;
   }
   interval_ = r.next_interval;
+  finished_ = r.finished;
   change.advanced = true;
   change.newest = r;
   change.samples += r.samples;
+  change.rounds += r.weight > 0 ? 1 : 0;
+  change.age = -1;
+  for (const RosterEntry& e : r.roster) {
+    if (e.node != node_) continue;
+    change.own_samples += e.samples;
+    change.age = std::max(change.age, e.age);
+  }
   if (news.side) change.side = news.side;
 }
 
@@ -158,6 +174,7 @@ void Account::take(const GivenBack& news, Values progress, Values, Change& chang
   } else {
     if (at->body.layout.values_bytes > 0) add(values_of(at->body), progress);
     position_.take_back(news.contribution, true);
+    if (news.reason == ReturnReason::not_now) position_.retract();
   }
   open_.erase(at);
 }

@@ -20,21 +20,25 @@ class Account {
  public:
   // `round`: in place, what parameters keep of values written into them; the identity unless they
   // are narrower than the core. The desk must outlive it.
-  Account(Fragment fragment, int staleness, Schedule schedule, Desk& desk,
+  Account(Fragment fragment, int node, int staleness, Schedule schedule, Desk& desk,
           std::function<void(Values)> round);
 
   const Fragment& fragment() const { return fragment_; }
   const Position& position() const { return position_; }
   Mode mode() const { return mode_; }
+  bool finished() const { return finished_; }  // every member is
   int64_t interval() const { return interval_; }
 
   // delta mode begins (or the run, in it): the parameters are what all nodes agree on.
   void set_anchor(ConstValues parameters);
 
   void step(const Learned& learned) { position_.step(learned); }
+  bool may_contribute() const;
   // After `more` further steps.
   bool wants_to_contribute(int64_t more = 0) const;
   bool must_wait(int64_t more = 0) const;
+  // Will training have to wait after `more` further steps and the contributions due then?
+  bool will_wait(int64_t more) const;
   bool has_news() const { return desk_.status(fragment_.id).news; }
 
   // delta mode: offers everything that was learned since; `finished`: this node's training is over.
@@ -50,6 +54,9 @@ class Account {
     Result newest;                 // of the results
     std::optional<SideData> side;  // of the newest result that had any
     int64_t samples = 0;           // of all results together
+    int64_t own_samples = 0;       // of these, this node's
+    int64_t rounds = 0;            // results in which not everybody abstained
+    int64_t age = -1;              // the largest of this node's contributions in the newest
   };
   // Takes the news. delta mode: `out` becomes the parameters after it, if they move. gradient mode:
   // `out` becomes the mean gradient of the newest result, unless everybody abstained.
@@ -57,6 +64,10 @@ class Account {
 
   // What the account is made of, for checks.
   ConstValues anchor() const;
+  // f(ticket, body) of every unresolved contribution, oldest first; delta mode.
+  void each_unresolved(const auto& f) const {
+    for (const Open& open : open_) f(open.ticket, open.body);
+  }
 
  private:
   struct Open {
@@ -64,7 +75,6 @@ class Account {
     Body body;  // delta mode
   };
   int staleness_now() const { return mode_ == Mode::gradient ? 0 : staleness_; }
-  bool may_contribute() const;
   Values scratch(std::vector<std::byte>& memory) const;
   ConstValues values_of(const Body& body) const;
   void expected(Values out) const;
@@ -75,12 +85,14 @@ class Account {
   void take(const GivenBack& news, Values progress, Values out, Change& change);
 
   Fragment fragment_;
+  int node_;
   int staleness_;
   Desk& desk_;
   std::function<void(Values)> round_;
   Position position_;
   Mode mode_;
   int64_t interval_;
+  bool finished_ = false;
   std::vector<std::byte> anchor_;
   uint64_t anchor_hash_ = 0;
   std::vector<Open> open_;           // unresolved contributions, oldest first

@@ -72,8 +72,7 @@ Desk::Status Desk::status(int fragment) const {
 std::vector<News> Desk::take(int fragment, Values anchor) {
   std::lock_guard lock(mutex_);
   Place& place = places_.at(fragment);
-  if (count_of(anchor) > 0 && !place.news.empty())
-    copy(hybridsync::as_const(place.values()), anchor);
+  if (count_of(anchor) > 0 && !place.news.empty()) copy(as_const(place.values()), anchor);
   return std::exchange(place.news, {});
 }
 

@@ -261,6 +261,11 @@ bool Lane::finished() const {
                      [](const auto& s) { return s.second.lineage().finished; });
 }
 
+size_t Lane::payloads(int fragment) const {
+  const auto found = bodies_.find(fragment);
+  return found == bodies_.end() ? 0 : found->second.size();
+}
+
 std::string Lane::phase() const {
   for (const auto& [f, seat] : seats_)
     if (!seat.member().outbox().empty())
@@ -272,8 +277,10 @@ std::string Lane::phase() const {
 // --- actions
 
 void Lane::perform(Seat& seat, Actions actions, Micros now) {
-  for (const Action& action : actions)
+  for (const Action& action : actions) {
+    if (watch_) watch_(seat, action);
     std::visit([&](const auto& a) { act(seat, a, now); }, action);
+  }
   sweep(seat);
   publish_status(seat);
 }
@@ -294,10 +301,10 @@ Body Lane::body_of(const Seat& seat, const Message& message) {
   const int f = seat.fragment();
   if (std::holds_alternative<State>(message.body)) {
     Writer writer;
-    writer.raw(bytes_of(hybridsync::as_const(desk_.anchor(f))));
+    writer.raw(bytes_of(as_const(desk_.anchor(f))));
     Body body;
     body.layout.values_bytes = writer.view().size();
-    if (count_of(momentum(f)) > 0) writer.raw(bytes_of(hybridsync::as_const(momentum(f))));
+    if (count_of(momentum(f)) > 0) writer.raw(bytes_of(as_const(momentum(f))));
     body.layout.side_bytes = writer.view().size() - body.layout.values_bytes;
     body.bytes = std::make_shared<const Bytes>(writer.take());
     return body;
@@ -326,7 +333,7 @@ Values Lane::momentum(int f) {
 ConstValues Lane::values_in(int f, const Body& body) const {
   const Fragment& fragment = options_.table.fragments[f];
   auto* data = const_cast<std::byte*>(body.bytes->data());
-  return hybridsync::as_const(values_at(data, fragment.type, fragment.count));
+  return as_const(values_at(data, fragment.type, fragment.count));
 }
 
 std::optional<SideData> Lane::merged_side(const Seat& seat, const Close& close, bool& ok) const {
@@ -378,7 +385,7 @@ void Lane::act(Seat& seat, const CloseRound& action, Micros now) {
   const Payload beside = body.layout.side_bytes > 0 ? payload : Payload{};
   bodies_[f][payload.handle] = body;
   const uint64_t after = compute(seat, close.mode, body);
-  for (int node : close.skipped) desk_.count([&](Ledger& l) { ++l.skipped[node]; });
+  for (int node : close.skipped) desk_.count([&](Ledger& l) { l.skip(node); });
   perform(seat, seat.publish(close, after, values, beside, now), now);
 }
 
@@ -401,9 +408,9 @@ uint64_t Lane::compute(const Seat& seat, Mode mode, const Body& body) {
   const Fragment& fragment = options_.table.fragments[f];
   coming.anchor.resize(fragment.bytes());
   const Values next = values_at(coming.anchor.data(), fragment.type, fragment.count);
-  copy(hybridsync::as_const(desk_.anchor(f)), next);
+  copy(as_const(desk_.anchor(f)), next);
   outer_step(options_.outer, mean, next, momentum(f));
-  return hash_of(hybridsync::as_const(next));
+  return hash_of(as_const(next));
 }
 
 void Lane::act(Seat& seat, const Advanced& action, Micros) {
@@ -422,8 +429,7 @@ void Lane::act(Seat& seat, const Advanced& action, Micros) {
   const bool moves = !coming.anchor.empty();
   desk_.tell(f, std::move(moved), [&](Values anchor) {
     if (moves)
-      copy(hybridsync::as_const(values_at(coming.anchor.data(), fragment.type, fragment.count)),
-           anchor);
+      copy(as_const(values_at(coming.anchor.data(), fragment.type, fragment.count)), anchor);
   });
 }
 
@@ -450,8 +456,7 @@ void Lane::act(Seat& seat, const Adopted& action, Micros) {
   });
   const Fragment& fragment = options_.table.fragments[f];
   desk_.tell(f, std::move(replaced), [&](Values anchor) {
-    copy(hybridsync::as_const(values_at(coming.anchor.data(), fragment.type, fragment.count)),
-         anchor);
+    copy(as_const(values_at(coming.anchor.data(), fragment.type, fragment.count)), anchor);
   });
 }
 

@@ -58,6 +58,12 @@ class Lane {
 
   const std::map<int, Seat>& seats() const { return seats_; }
   const Coordinator* coordinator() const { return coordinator_ ? &*coordinator_ : nullptr; }
+  // Payloads that are kept for a fragment.
+  size_t payloads(int fragment) const;
+
+  // Sees every action of a seat right before it is performed: for checks and traces.
+  using Watch = std::function<void(const Seat&, const Action&)>;
+  void watch(Watch watch) { watch_ = std::move(watch); }
 
  private:
   // A result or a state on its way into the anchor.
@@ -106,6 +112,7 @@ class Lane {
   const uint64_t run_;
   Desk& desk_;
   SendFunction send_;
+  Watch watch_;
   std::map<int, Seat> seats_;  // by fragment
   std::optional<Pulse> pulse_;
   std::optional<Coordinator> coordinator_;

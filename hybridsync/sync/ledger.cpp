@@ -10,9 +10,8 @@ Ledger& Ledger::operator+=(const Ledger& o) {
   restored += o.restored;
   lost += o.lost;
   lost_squared_norm += o.lost_squared_norm;
-  if (ages.size() < o.ages.size()) ages.resize(o.ages.size());
-  for (size_t age = 0; age < o.ages.size(); ++age) ages[age] += o.ages[age];
-  for (const auto& [node, times] : o.skipped) skipped[node] += times;
+  for (size_t age = 0; age < o.ages.size(); ++age) at(ages, age) += o.ages[age];
+  for (size_t node = 0; node < o.skipped.size(); ++node) at(skipped, node) += o.skipped[node];
   mismatches += o.mismatches;
   rounds += o.rounds;
   return *this;

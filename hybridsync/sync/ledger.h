@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <vector>
 
 namespace hybridsync {
@@ -36,16 +35,16 @@ struct Ledger {
   Count lost;      // with such a tail, or with a process that died
   double lost_squared_norm = 0;
   std::vector<int64_t> ages;  // applied contributions by age in versions, from 0
-  std::map<int, int64_t>
-      skipped;             // as owner: rounds that closed without this node for its lateness
+  // As owner, by node: rounds that closed without it for its lateness.
+  std::vector<int64_t> skipped;
   int64_t mismatches = 0;  // hashes that differed
   int64_t rounds = 0;      // results
 
   void applied_at(int64_t age, int64_t samples) {
     applied.add(samples);
-    if (ages.size() <= static_cast<size_t>(age)) ages.resize(static_cast<size_t>(age) + 1);
-    ++ages[static_cast<size_t>(age)];
+    ++at(ages, age);
   }
+  void skip(int node) { ++at(skipped, node); }
   Ledger& operator+=(const Ledger& other);
 
   static void visit(auto& s, auto&& f) {
@@ -53,6 +52,11 @@ struct Ledger {
       s.ages, s.skipped, s.mismatches, s.rounds);
   }
   bool operator==(const Ledger&) const = default;
+
+  static int64_t& at(std::vector<int64_t>& counts, int64_t index) {
+    if (counts.size() <= static_cast<size_t>(index)) counts.resize(static_cast<size_t>(index) + 1);
+    return counts[static_cast<size_t>(index)];
+  }
 };
 
 }  // namespace hybridsync

@@ -1,18 +1,21 @@
 #include "hybridsync/sync/node_rounds.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <utility>
 
 #include "hybridsync/config/error.h"
 #include "hybridsync/math/arithmetic.h"
 #include "hybridsync/math/hash.h"
+#include "hybridsync/sync/round_trip.h"
 #include "hybridsync/wire/zmq_exchange.h"
 
 namespace hybridsync {
 namespace {
 
-constexpr size_t kReportBytes = 256 + kWhyBytes;  // without side data
 constexpr size_t kHeaderBytes = 4096;  // the largest header of a message, roster included
 constexpr size_t kLinkBytes = 128;
 
@@ -34,6 +37,38 @@ std::vector<Values> place(const FragmentTable& table, NodeMemory& memory) {
   return places;
 }
 
+ZmqOptions zmq_options(const Config& config, const Environment& environment,
+                       const FragmentTable& table, size_t side_bytes, Wires& wires) {
+  const auto roster = static_cast<size_t>(config.nodes() * (config.outer_tier().staleness + 2));
+  ZmqOptions options;
+  options.run_id = environment.run_id;
+  options.node = environment.node;
+  options.nodes = config.nodes();
+  options.lane = environment.local_rank;
+  options.ranks_per_node = config.ranks_per_node();
+  options.max_message_bytes = 2 * static_cast<size_t>(table.largest_bytes()) + side_bytes +
+                              kHeaderBytes + 2 * sizeof(RosterEntry) * roster;
+  options.emulate = config.outer_tier().emulate;
+  options.link = wires.memory->allocate_common(kLinkBytes);
+  return options;
+}
+
+// The policy that follows from the slowest round trip between any two nodes.
+Policy agreed_policy(const Config& config, Exchange& exchange, Wires& wires,
+                     const Patience& patience) {
+  if (config.outer_tier().staleness == 0) return make_policy(config, 0);
+  Micros mine = 0;
+  require(measure_round_trip(exchange, patience, mine));
+  Writer writer;
+  writer.i64(mine);
+  Micros slowest = 0;
+  for (const Bytes& bytes : wires.rendezvous->all_gather("round trip", writer.take()))
+    slowest = std::max<Micros>(slowest, Reader(bytes).i64());
+  const Policy policy = make_policy(config, slowest);
+  if (const std::string why = unsuitable(config, policy); !why.empty()) throw ConfigError(why);
+  return policy;
+}
+
 }  // namespace
 
 NodeRounds::NodeRounds(const Config& config, const Environment& environment, const Layout& layout,
@@ -44,29 +79,38 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
       patience_(std::move(patience)),
       table_(make_table(config, layout)),
       lane_(environment.local_rank),
-      node_(environment.node),
-      report_bytes_(kReportBytes + side_bytes),
-      agreed_(place(table_, *wires.memory)),
+      node_number_(environment.node),
+      side_bytes_(side_bytes),
+      shared_(place(table_, *wires.memory)),
       loss_(std::numeric_limits<double>::quiet_NaN()) {
   const Schedule schedule = make_schedule(config);
   mode_ = schedule.mode(0);
   interval_ = schedule.interval(0);
-  ZmqOptions options;
-  options.run_id = environment.run_id;
-  options.node = node_;
-  options.nodes = config.nodes();
-  options.lane = lane_;
-  options.ranks_per_node = config.ranks_per_node();
-  options.max_message_bytes = table_.largest_bytes() + side_bytes + kHeaderBytes +
-                              sizeof(RosterEntry) * static_cast<size_t>(config.nodes());
-  options.emulate = config.outer_tier().emulate;
-  options.link = wires.memory->allocate_common(kLinkBytes);
+  lane_bytes_ =
+      lane_report_bytes(table_.fragments.size(), config.nodes(), config.outer_tier().staleness);
+  board_ = wires.memory->allocate_common(8 + round_report_bytes(lane_bytes_, side_bytes_));
   Patience start = patience_;
   start.limit = std::chrono::milliseconds(static_cast<int64_t>(1e3 * config.node_tier().timeout));
-  rounds_ =
-      std::make_unique<Rounds>(Rounds::Options{environment.run_id, node_, lane_, table_, schedule,
-                                               config.outer_tier().outer, statistics_},
-                               make_zmq_exchange(options, *wires.rendezvous, start), agreed_);
+  auto exchange = make_zmq_exchange(zmq_options(config, environment, table_, side_bytes, wires),
+                                    *wires.rendezvous, start);
+  policy_ = agreed_policy(config, *exchange, wires, start);
+  Lane::Options options;
+  options.run_id = environment.run_id;
+  options.self = {node_number_, 0};
+  options.lane = lane_;
+  options.table = table_;
+  options.schedule = schedule;
+  options.policy = policy_;
+  options.outer = config.outer_tier().outer;
+  options.statistics = statistics_;
+  options.heartbeats = policy_.staleness > 0;
+  rounds_ = std::make_unique<Rounds>(std::move(options), std::move(exchange));
+  for (int f : rounds_->fragments()) {
+    const Fragment& fragment = table_.fragments[f];
+    accounts_.emplace(
+        f, Account(fragment, node_number_, policy_.staleness, schedule, rounds_->desk(),
+                   [this, fragment](Values values) { replica_.round(fragment, values); }));
+  }
   set_anchor_if_due();
 }
 
@@ -74,112 +118,236 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
 // the hash.
 void NodeRounds::set_anchor_if_due() {
   if (mode_ != Mode::delta || anchored_) return;
-  for (int f : rounds_->fragments()) replica_.read(table_.fragments[f], agreed_[f]);
-  require(wires_.group->barrier());
+  for (auto& [f, account] : accounts_)
+    account.set_anchor(as_const(parameters(account.fragment(), memory_)));
   anchored_ = true;
 }
 
+Account* NodeRounds::account(int fragment) {
+  const auto found = accounts_.find(fragment);
+  return found == accounts_.end() ? nullptr : &found->second;
+}
+
+// --- gradient mode
+
 RoundOutcome NodeRounds::gradient_round(const Contribution& draft, const Gradients& flat,
                                         const SideData& side) {
-  for (int f : rounds_->fragments()) {
-    const Fragment& fragment = table_.fragments[f];
+  for (auto& [f, account] : accounts_) {
     Contribution c = draft;
-    c.anchor_hash = hash_of(as_const(parameters(fragment, memory_a_)));
+    c.anchor_hash = hash_of(as_const(parameters(account.fragment(), memory_)));
     const bool with_side = f == 0 && draft.weight > 0;
-    rounds_->contribute(f, c, as_const(flat.of(fragment)), with_side ? &side : nullptr);
+    account.contribute_gradient(c, as_const(flat.of(account.fragment())),
+                                with_side ? &side : nullptr);
   }
-  RoundOutcome outcome = agree(rounds_->wait(patience_, [this] { return node_alive(); }));
-  if (outcome.weight > 0)
-    for (const Fragment& f : table_.fragments) copy(as_const(agreed_[f.id]), flat.of(f));
+  const Outcome waited = wait_until([](const Account& a) { return a.has_news(); });
+  if (waited.ok())
+    for (auto& [f, account] : accounts_) take(f);
+  agree(waited);
+  if (newest_.weight > 0)
+    for (const Fragment& f : table_.fragments) copy(as_const(shared_[f.id]), flat.of(f));
   everybody_has_read();
-  return outcome;
+  return {newest_.weight, newest_.samples, std::exchange(side_, std::nullopt)};
 }
 
-RoundOutcome NodeRounds::delta_round(const Contribution& draft) {
-  assert(anchored_);
-  const SideData statistics = replica_.running_statistics(draft.weight);
-  for (int f : rounds_->fragments()) {
-    const Fragment& fragment = table_.fragments[f];
-    const Values anchor = scratch(fragment, memory_a_);
-    copy(as_const(agreed_[f]), anchor);
-    Contribution c = draft;
-    c.anchor_hash = hash_of(as_const(anchor));
-    replica_.round(fragment, anchor);
-    const Values delta = parameters(fragment, memory_b_);
-    subtract(as_const(anchor), as_const(delta), delta);
-    c.squared_norm = squared_norm(as_const(delta));
-    if (!std::isfinite(c.squared_norm)) c.weight = 0;
-    const bool with_side = f == 0 && draft.weight > 0 && statistics_ != StatsAtSync::none;
-    rounds_->contribute(f, c, as_const(delta), with_side ? &statistics : nullptr);
-  }
-  RoundOutcome outcome = agree(rounds_->wait(patience_, [this] { return node_alive(); }));
-  for (const Fragment& f : table_.fragments) replica_.write(f, as_const(agreed_[f.id]));
-  everybody_has_read();
-  if (outcome.side) replica_.set_running_statistics(*outcome.side);
-  return outcome;
-}
+// --- delta mode
 
-// Only then may a lane write into what is agreed on, in its next round or as the first anchor.
-void NodeRounds::everybody_has_read() { require(wires_.group->barrier()); }
-
-RoundReport NodeRounds::report(const Outcome& waited) const {
-  RoundReport report;
-  report.why = waited.why;
-  report.interrupted = waited.kind == Outcome::Kind::interrupted;
-  const auto counters = rounds_->counters();
-  report.bytes_sent_slow = counters.bytes_sent;
-  report.bytes_received_slow = counters.bytes_received;
-  if (lane_ != 0 || !waited.ok()) return report;
-  const Result& r = rounds_->result(0);
-  report.weight = r.weight;
-  report.samples = r.samples;
-  report.loss_sum = r.loss_sum;
-  report.loss_weight = r.loss_weight;
-  report.finished = r.finished;
-  report.next_mode = r.next_mode;
-  report.next_interval = r.next_interval;
-  if (const auto& side = rounds_->side(0)) {
-    report.has_side = true;
-    report.side = *side;
-  }
+LaneReport NodeRounds::report() const {
+  if (!may_lag() || mode_ != Mode::delta) return {};
+  LaneReport report = lane_report();
+  report.moved = with_news();
+  const Outcome failure = rounds_->desk().failure();
+  report.why = failure.why.substr(0, kWhyBytes);
+  for (const auto& [f, account] : accounts_) report.wait = report.wait || account.will_wait(1);
   return report;
 }
 
-RoundOutcome NodeRounds::agree(const Outcome& waited) {
-  Writer writer;
-  write(report(waited), writer);
-  std::vector<RoundReport> reports;
-  // A rank that still waits for another node is not silent, however long that takes.
-  wires_.group->set_phase("which still takes part in a round with other nodes", false);
-  const auto gathered = gather(*wires_.group, writer.view(), report_bytes_);
-  wires_.group->set_phase("", true);
-  for (const Bytes& bytes : gathered) {
-    Reader reader(bytes);
-    reports.push_back(read_round_report(reader));
-  }
-  for (const RoundReport& r : reports) {
-    if (r.interrupted) throw Interrupted(r.why);
-    if (!r.why.empty()) throw RunEnded(r.why);
-  }
-  const RoundReport& first = reports.front();
-  take(first, reports);
-  RoundOutcome outcome{first.weight, first.samples, loss_, first.finished, {}};
-  if (first.has_side) outcome.side = first.side;
-  return outcome;
+std::vector<int> NodeRounds::with_news() const {
+  std::vector<int> fragments;
+  for (const auto& [f, account] : accounts_)
+    if (account.has_news()) fragments.push_back(f);
+  return fragments;
 }
 
-void NodeRounds::take(const RoundReport& first, const std::vector<RoundReport>& all) {
-  mode_ = first.next_mode;
-  interval_ = first.next_interval;
-  if (first.weight > 0) ++rounds_count_;
-  samples_ += first.samples;
-  if (first.loss_weight > 0) loss_ = first.loss_sum / first.loss_weight;
-  finished_ = first.finished;
-  bytes_sent_ = bytes_received_ = 0;
-  for (const RoundReport& r : all) {
-    bytes_sent_ += r.bytes_sent_slow;
-    bytes_received_ += r.bytes_received_slow;
+void NodeRounds::boundary(const Learned& learned, const LaneReport& node, bool finished) {
+  assert(anchored_);
+  throw_if_over(node);
+  for (auto& [f, account] : accounts_) account.step(learned);
+  ++steps_since_;
+  if (may_lag()) node_ = node;
+  if (!node.moved.empty()) apply(node.moved);
+  contribute(false, finished);
+  // Where every round makes training wait, all ranks know by counting.
+  const bool waits = may_lag() ? node.wait : steps_since_ >= interval_;
+  if (waits) wait_while_stuck();
+}
+
+void NodeRounds::leave_round() {
+  assert(anchored_);
+  contribute(true, true);
+  exchange_news([](const Account& a) {
+    return a.has_news() || a.finished() || (a.position().unresolved() == 0 && a.may_contribute());
+  });
+}
+
+// News of these fragments is there, and every rank knows: their endpoints put the parameters into
+// the node's memory.
+void NodeRounds::apply(const std::vector<int>& fragments) {
+  for (int f : fragments)
+    if (account(f)) take(f);
+  if (lane_ == 0) {
+    Writer writer;
+    write(fresh_, writer);
+    const uint64_t length = writer.view().size();
+    std::memcpy(board_.data(), &length, sizeof length);
+    std::memcpy(board_.data() + sizeof length, writer.view().data(), length);
   }
+  require(wires_.group->barrier());
+  uint64_t length = 0;
+  std::memcpy(&length, board_.data(), sizeof length);
+  Reader reader(ByteSpan(board_.data() + sizeof length, length));
+  take_summary(read_round_report(reader));
+  take_over(fragments);
+}
+
+// An endpoint's part. What no news moved is what the parameters are.
+void NodeRounds::take(int f) {
+  Account& one = *account(f);
+  const Values theta =
+      mode_ == Mode::delta ? parameters(one.fragment(), memory_) : scratch(one.fragment(), memory_);
+  const Account::Change change = one.apply(as_const(theta), shared_[f]);
+  if (mode_ == Mode::delta && !change.moved) copy(as_const(theta), shared_[f]);
+  moved_.push_back(f);
+  if (f != 0 || !change.advanced) return;
+  const Result& r = change.newest;
+  fresh_.summary = {r.weight,        change.samples,
+                    r.total_samples, change.own_samples,
+                    change.rounds,   static_cast<int64_t>(r.roster.size()),
+                    change.age,      r.loss_sum,
+                    r.loss_weight,   true,
+                    r.next_mode,     r.next_interval};
+  fresh_.has_side = change.side.has_value();
+  fresh_.side = change.side.value_or(SideData{});
+}
+
+void NodeRounds::take_over(const std::vector<int>& moved) {
+  for (int f : moved) replica_.write(table_.fragments[f], as_const(shared_[f]));
+  everybody_has_read();
+  if (side_) replica_.set_running_statistics(*side_);
+  side_.reset();
+}
+
+// Only then may a lane write there again.
+void NodeRounds::everybody_has_read() {
+  require(wires_.group->barrier());
+  moved_.clear();
+  fresh_ = {};
+}
+
+// All fragments or those that are due.
+void NodeRounds::contribute(bool all, bool finished) {
+  for (auto& [f, account] : accounts_) {
+    const bool last = finished && account.position().unresolved() == 0;
+    if (!all && !account.wants_to_contribute()) continue;
+    const bool with_side =
+        f == 0 && account.position().since().weight > 0 && statistics_ != StatsAtSync::none;
+    SideData statistics;
+    if (with_side) statistics = replica_.running_statistics(account.position().since().weight);
+    account.contribute(as_const(parameters(account.fragment(), memory_)), last,
+                       with_side ? &statistics : nullptr);
+  }
+}
+
+bool NodeRounds::stuck() const {
+  return std::any_of(accounts_.begin(), accounts_.end(),
+                     [](const auto& a) { return a.second.will_wait(0); });
+}
+
+// Until no rank's lane keeps training from going on.
+void NodeRounds::wait_while_stuck() {
+  do {
+    exchange_news([](const Account& a) { return a.has_news() || !a.must_wait(); });
+    contribute(false, false);
+  } while (node_.wait);
+  steps_since_ = 0;
+}
+
+// Waits until this is so for all of the lane's fragments, and applies together with the other ranks
+// what has come.
+void NodeRounds::exchange_news(bool (*enough)(const Account&)) {
+  const Outcome waited = wait_until(enough);
+  if (waited.ok())
+    for (int f : with_news()) take(f);
+  agree(waited);
+  take_over(node_.moved);
+}
+
+Outcome NodeRounds::wait_until(bool (*enough)(const Account&)) {
+  const auto all = [&] {
+    return std::all_of(accounts_.begin(), accounts_.end(),
+                       [&](const auto& a) { return enough(a.second); });
+  };
+  return rounds_->desk().wait(all, patience_, [this] { return node_alive(); });
+}
+
+// --- what the ranks tell each other
+
+LaneReport NodeRounds::lane_report() const {
+  LaneReport report;
+  const auto counters = rounds_->counters();
+  report.bytes_sent = counters.bytes_sent;
+  report.bytes_received = counters.bytes_received;
+  report.finished = std::all_of(accounts_.begin(), accounts_.end(),
+                                [](const auto& a) { return a.second.finished(); });
+  report.ledger = rounds_->desk().ledger();
+  return report;
+}
+
+RoundReport NodeRounds::round_report(const Outcome& waited) const {
+  RoundReport report = fresh_;
+  report.lane = lane_report();
+  report.lane.why = waited.why.substr(0, kWhyBytes);
+  report.lane.interrupted = waited.kind == Outcome::Kind::interrupted;
+  report.lane.moved = moved_;
+  report.lane.wait = waited.ok() && stuck();
+  return report;
+}
+
+void NodeRounds::throw_if_over(const LaneReport& node) const {
+  if (node.why.empty()) return;
+  if (node.interrupted) throw Interrupted(node.why);
+  throw RunEnded(node.why);
+}
+
+void NodeRounds::agree(const Outcome& waited) {
+  Writer writer;
+  write(round_report(waited), writer);
+  // A rank that still waits for another node is not silent, however long that takes.
+  wires_.group->set_phase("which still takes part in a round with other nodes", false);
+  const auto gathered =
+      gather(*wires_.group, writer.view(), round_report_bytes(lane_bytes_, side_bytes_));
+  wires_.group->set_phase("", true);
+  std::vector<LaneReport> lanes;
+  for (size_t rank = 0; rank < gathered.size(); ++rank) {
+    Reader reader(gathered[rank]);
+    RoundReport report = read_round_report(reader);
+    lanes.push_back(report.lane);
+    if (rank == 0) take_summary(report);
+  }
+  node_ = merge(lanes);
+  throw_if_over(node_);
+}
+
+void NodeRounds::take_summary(const RoundReport& report) {
+  const RoundSummary& s = report.summary;
+  if (!s.advanced) return;
+  newest_ = s;
+  mode_ = s.next_mode;
+  interval_ = s.next_interval;
+  samples_ = s.total_samples;
+  own_samples_ += s.own_samples;
+  rounds_count_ += s.rounds;
+  if (s.loss_weight > 0) loss_ = s.loss_sum / s.loss_weight;
+  if (report.has_side) side_ = report.side;
 }
 
 Values NodeRounds::scratch(const Fragment& fragment, std::vector<std::byte>& memory) const {
@@ -197,7 +365,7 @@ Outcome NodeRounds::node_alive() const {
   for (int r = 0; r < wires_.memory->size(); ++r)
     if (!wires_.memory->alive(r))
       return {Outcome::Kind::peer_lost, r,
-              "rank " + std::to_string(r) + " of node " + std::to_string(node_) +
+              "rank " + std::to_string(r) + " of node " + std::to_string(node_number_) +
                   " is gone: its node waited for a round"};
   return {};
 }

@@ -1,8 +1,9 @@
-// The rounds of one node: its ranks contribute their lanes' fragments and agree at the end what
-// came of it, so that all of them apply the same results at the same step boundary.
+// The rounds of one node: each rank is the endpoint for its lane's fragments, and all of them apply
+// the same results at the same step boundary.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "hybridsync/config/environment.h"
 #include "hybridsync/decide/buckets.h"
 #include "hybridsync/decide/fragments.h"
+#include "hybridsync/sync/account.h"
 #include "hybridsync/sync/gradients.h"
 #include "hybridsync/sync/replica.h"
 #include "hybridsync/sync/reports.h"
@@ -21,10 +23,8 @@ namespace hybridsync {
 
 // What every rank of the node knows after a round.
 struct RoundOutcome {
-  double weight = 0;      // total; 0: everybody abstained and nothing changes
-  int64_t samples = 0;    // of all nodes since the round before
-  double loss = 0;        // their mean; NaN without any
-  bool finished = false;  // every node has
+  double weight = 0;    // total; 0: everybody abstained and nothing changes
+  int64_t samples = 0;  // of all nodes since the round before
   std::optional<SideData> side;
 };
 
@@ -41,11 +41,20 @@ class NodeRounds {
   Mode mode() const { return mode_; }               // of the next round
   int64_t interval() const { return interval_; }    // its steps
   int64_t rounds() const { return rounds_count_; }  // those in which not everybody abstained
-  int64_t samples() const { return samples_; }      // of all nodes, in all rounds
-  double loss() const { return loss_; }             // of all nodes, newest round
-  bool finished() const { return finished_; }
-  int64_t bytes_sent() const { return bytes_sent_; }  // by the node, in all rounds
-  int64_t bytes_received() const { return bytes_received_; }
+  bool finished() const { return node_.finished; }  // every node has
+  bool may_lag() const { return policy_.staleness > 0; }
+  const Policy& policy() const { return policy_; }
+  const RoundSummary& newest() const { return newest_; }
+  double loss() const { return loss_; }                 // of all nodes, newest round
+  int64_t samples() const { return samples_; }          // of all nodes, in all rounds
+  int64_t own_samples() const { return own_samples_; }  // of these, the node's
+  // Of the node, as of the newest agreement between its ranks.
+  int64_t bytes_sent() const { return node_.bytes_sent; }
+  int64_t bytes_received() const { return node_.bytes_received; }
+  const Ledger& ledger() const { return node_.ledger; }
+  // Since the last call; of this rank's lane.
+  std::vector<Report> reports() { return rounds_->desk().reports(); }
+  void set_busy(bool busy) { rounds_->desk().set_busy(busy); }
 
   // Blocks until the round is over; every rank of the node calls it with the same draft. A draft of
   // weight 0 abstains. Throws RunEnded or Interrupted.
@@ -54,15 +63,37 @@ class NodeRounds {
   // (unchanged when the outcome's weight is 0).
   RoundOutcome gradient_round(const Contribution& draft, const Gradients& flat,
                               const SideData& side);
-  // delta: the parameters' way since the anchor; afterwards the parameters are the new anchor, and
-  // batch statistics are what the nodes made of theirs.
-  RoundOutcome delta_round(const Contribution& draft);
+
+  // delta mode, before a step: how this rank's lane stands, for the agreement of the node. Empty
+  // where every round makes training wait: then nothing can arrive in between.
+  LaneReport report() const;
+  // The most bytes that a report takes.
+  size_t report_bytes() const { return lane_bytes_; }
+  // delta mode, after a step, with the merged reports of all ranks: applies what has come,
+  // contributes what is due, and waits where training may not go on. `finished`: it was the node's
+  // last step.
+  void boundary(const Learned& learned, const LaneReport& node, bool finished);
+  // delta mode, after the last step: contributes what is left and stays for the others. One round;
+  // to be called until finished().
+  void leave_round();
 
  private:
-  RoundOutcome agree(const Outcome& waited);
+  Account* account(int fragment);
+  std::vector<int> with_news() const;
+  void apply(const std::vector<int>& fragments);
+  void take(int fragment);
+  void contribute(bool all, bool finished);
+  void wait_while_stuck();
+  void exchange_news(bool (*enough)(const Account&));
+  Outcome wait_until(bool (*enough)(const Account&));
+  bool stuck() const;
+  void agree(const Outcome& waited);
+  void throw_if_over(const LaneReport& node) const;
+  void take_over(const std::vector<int>& moved);
+  void take_summary(const RoundReport& report);
+  RoundReport round_report(const Outcome& waited) const;
+  LaneReport lane_report() const;
   void everybody_has_read();
-  RoundReport report(const Outcome& waited) const;
-  void take(const RoundReport& first, const std::vector<RoundReport>& all);
   Values scratch(const Fragment& fragment, std::vector<std::byte>& memory) const;
   Values parameters(const Fragment& fragment, std::vector<std::byte>& memory) const;
   Outcome node_alive() const;
@@ -73,22 +104,32 @@ class NodeRounds {
   const Patience patience_;
   const FragmentTable table_;
   const int lane_;
-  const int node_;
-  const size_t report_bytes_;
-  std::vector<Values> agreed_;  // by fragment, in the node's shared memory
+  const int node_number_;
+  const size_t side_bytes_;
+  size_t lane_bytes_ = 0;
+  Policy policy_;
+  std::vector<Values> shared_;  // by fragment, in the node's memory: what all ranks take over
+  std::span<std::byte> board_;  // there too: local rank 0's report
   std::unique_ptr<Rounds> rounds_;
+  std::map<int, Account> accounts_;  // of this rank's fragments
   bool anchored_ = false;
-  mutable std::vector<std::byte> memory_a_;
-  mutable std::vector<std::byte> memory_b_;
+  mutable std::vector<std::byte> memory_;
 
+  // News taken since the last agreement.
+  std::vector<int> moved_;
+  RoundReport fresh_;        // fragment 0's
+  int64_t steps_since_ = 0;  // the newest wait
+
+  // Equal on all ranks of the node.
   Mode mode_;
   int64_t interval_;
   int64_t rounds_count_ = 0;
   int64_t samples_ = 0;
+  int64_t own_samples_ = 0;
   double loss_;
-  bool finished_ = false;
-  int64_t bytes_sent_ = 0;
-  int64_t bytes_received_ = 0;
+  RoundSummary newest_;
+  std::optional<SideData> side_;
+  LaneReport node_;
 };
 
 }  // namespace hybridsync

@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <cmath>
+#include <thread>
 
 #include "hybridsync/config/error.h"
 #include "hybridsync/math/arithmetic.h"
@@ -51,13 +52,17 @@ Synchronizer::Synchronizer(Options options, Wires& wires, Replica& replica)
       layout_(std::move(options.layout)),
       wires_(wires),
       replica_(replica),
-      window_bytes_(64 + side_bytes(options.side_shape)),
+      window_bytes_(256 + side_bytes(options.side_shape)),
       sets_(place(layout_, options.sets, *wires.memory)),
-      reducer_(*wires.group, layout_, config_.node_tier().overlap != Overlap::off) {
-  if (config_.tiers.size() > 1)
+      reducer_(*wires.group, layout_, config_.node_tier().overlap != Overlap::off),
+      padded_seconds_(config_.outer_tier().emulate.step_seconds(options.environment.node)),
+      interrupt_(options.patience.interrupt) {
+  if (config_.tiers.size() > 1) {
     rounds_ = std::make_unique<NodeRounds>(config_, options.environment, layout_,
                                            side_bytes(options.side_shape), wires, replica,
                                            options.patience);
+    window_bytes_ += rounds_->report_bytes();
+  }
 }
 
 void Synchronizer::open(int set) {
@@ -77,17 +82,28 @@ std::optional<StepRecord> Synchronizer::close(Window mine) {
   if (node_.micro_steps == 0) return std::nullopt;
   const bool together = gradient_mode();
   const bool stepped = together ? step_together(record) : step_alone(record);
-  count_step(stepped, together);
+  count_step(stepped);
   record.skipped = !stepped;
-  if (rounds_ && !together && steps_since_ >= rounds_->interval()) delta_round(record);
+  if (rounds_ && !together) boundary(stepped, record);
   if (rounds_) rounds_->set_anchor_if_due();
   finish_record(record);
+  step_began_ = Clock::now();
   return record;
+}
+
+void Synchronizer::pad() {
+  constexpr double kSlice = 0.05;  // between looks at the interrupt
+  while (!(interrupt_ && *interrupt_)) {
+    const double left = padded_seconds_ - seconds_since(step_began_);
+    if (left <= 0) break;
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(left, kSlice)));
+  }
 }
 
 void Synchronizer::agree(const Window& mine) {
   Window window = mine;
   window.bytes_fast = wires_.group->counters().bytes;
+  if (rounds_) window.lane = rounds_->report();
   Writer writer;
   write(window, writer);
   std::vector<Window> by_rank;
@@ -134,24 +150,17 @@ bool Synchronizer::apply(const StepInputs& inputs, double gradient_norm, StepRec
   if (clip > 0 && gradient_norm + 1e-6 > clip)
     for (Real type : {Real::f32, Real::f64}) scale(flat(type), clip / (gradient_norm + 1e-6));
   const double factor = lr_scale(config_.learning_rate, inputs.samples) *
-                        lr_schedule(config_.learning_rate, step_, config_.train.steps);
+                        lr_schedule(config_.learning_rate, schedule_step(), config_.train.steps);
   record.lr = replica_.optimizer_step(set_, factor, *inputs.side);
   replica_.advance_statistics(inputs.side->batch_norm);
   record.optimizer_seconds = seconds_since(start);
   return true;
 }
 
-void Synchronizer::count_step(bool stepped, bool together) {
+void Synchronizer::count_step(bool stepped) {
   ++step_;
   if (!stepped) ++skipped_;
-  if (together) return;
-  ++steps_since_;
-  samples_since_ += node_.samples;
-  if (!stepped) return;
-  weight_since_ += node_.samples;
-  if (!std::isfinite(node_.loss_sum)) return;
-  loss_since_ += node_.loss_sum;
-  loss_weight_since_ += node_.weight;
+  samples_ += node_.samples;
 }
 
 Contribution Synchronizer::draft(double weight) const {
@@ -167,16 +176,16 @@ Contribution Synchronizer::draft(double weight) const {
   return c;
 }
 
-void Synchronizer::delta_round(StepRecord& record) {
+void Synchronizer::boundary(bool stepped, StepRecord& record) {
   const auto start = Clock::now();
-  Contribution c = draft(weight_since_);
-  c.samples = std::llround(samples_since_);
-  c.steps = steps_since_;
-  c.loss_sum = loss_since_;
-  c.loss_weight = loss_weight_since_;
-  (void)rounds_->delta_round(c);
-  steps_since_ = 0;
-  weight_since_ = samples_since_ = loss_since_ = loss_weight_since_ = 0;
+  Learned learned;
+  learned.samples = std::llround(node_.samples);
+  if (stepped) learned.weight = node_.samples;
+  if (stepped && std::isfinite(node_.loss_sum)) {
+    learned.loss_sum = node_.loss_sum;
+    learned.loss_weight = node_.weight;
+  }
+  rounds_->boundary(learned, node_.lane, node_.finished);
   record.exchange_seconds += seconds_since(start);
 }
 
@@ -194,10 +203,12 @@ void Synchronizer::leave_round(const std::function<void(const StepRecord&)>& rec
   if (gradient_mode()) {
     // A result that is not the last one belongs to a step of another node, taken or not.
     const bool stepped = step_together(step);
-    if (stepped || !rounds_->finished()) count_step(stepped, true);
+    if (stepped || !rounds_->finished()) count_step(stepped);
     rounds_->set_anchor_if_due();
   } else {
-    delta_round(step);
+    const auto start = Clock::now();
+    rounds_->leave_round();
+    step.exchange_seconds += seconds_since(start);
   }
   finish_record(step);
   if (std::isnan(step.loss)) step.loss = step.global_loss;
@@ -206,13 +217,25 @@ void Synchronizer::leave_round(const std::function<void(const StepRecord&)>& rec
 }
 
 int64_t Synchronizer::samples() const {
-  return rounds_ ? rounds_->samples() + std::llround(samples_since_ * nodes_)
-                 : std::llround(samples_since_);
+  if (!rounds_) return std::llround(samples_);
+  const double own = static_cast<double>(rounds_->own_samples());
+  const double all = static_cast<double>(rounds_->samples());
+  const double ratio = rounds_->may_lag() && own > 0 ? all / own : nodes_;
+  return std::llround(all + (samples_ - own) * ratio);
+}
+
+// Where nodes go at speeds of their own, the schedule follows the samples of all of them.
+int64_t Synchronizer::schedule_step() const {
+  if (!rounds_ || !rounds_->may_lag() || gradient_mode() || node_.samples <= 0) return step_;
+  return std::llround(static_cast<double>(samples()) / (node_.samples * nodes_));
 }
 
 StepRecord Synchronizer::begin_record() const {
   StepRecord record;
-  record.mode = !rounds_ ? "alone" : gradient_mode() ? "every_step" : "periodic";
+  record.mode = !rounds_             ? "alone"
+                : gradient_mode()    ? "every_step"
+                : rounds_->may_lag() ? "delayed"
+                                     : "periodic";
   record.interval = interval();
   record.reduce_seconds = reducer_.times().reduce_seconds;
   record.reduce_wait_seconds = reducer_.times().wait_seconds;

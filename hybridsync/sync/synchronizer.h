@@ -74,6 +74,13 @@ class Synchronizer {
   int64_t interval() const { return rounds_ ? rounds_->interval() : 1; }
   int64_t skipped() const { return skipped_; }
   int64_t reductions() const { return reducer_.windows(); }
+  const NodeRounds* node_rounds() const { return rounds_.get(); }
+  // Waits out what `emulate.step` pads a step to; returns at once without it.
+  void pad();
+  // The node is busy with something that is no training: rounds that call it get an abstention.
+  void set_busy(bool busy) {
+    if (rounds_) rounds_->set_busy(busy);
+  }
   int64_t bytes_sent_slow() const { return rounds_ ? rounds_->bytes_sent() : 0; }  // by the node
   int64_t bytes_received_slow() const { return rounds_ ? rounds_->bytes_received() : 0; }
 
@@ -92,8 +99,9 @@ class Synchronizer {
   bool step_alone(StepRecord& record);
   bool step_together(StepRecord& record);
   bool apply(const StepInputs& inputs, double norm, StepRecord& record);
-  void count_step(bool stepped, bool together);
-  void delta_round(StepRecord& record);
+  void count_step(bool stepped);
+  void boundary(bool stepped, StepRecord& record);
+  int64_t schedule_step() const;
   void leave_round(const std::function<void(const StepRecord&)>& record);
   Contribution draft(double weight) const;
   Values flat(Real type) const;
@@ -105,25 +113,23 @@ class Synchronizer {
   const Layout layout_;
   Wires& wires_;
   Replica& replica_;
-  const size_t window_bytes_;  // the most that one rank's report takes
+  size_t window_bytes_;  // the most that one rank's report takes
   std::vector<Gradients> sets_;
   int set_ = 0;
   Reducer reducer_;
   std::unique_ptr<NodeRounds> rounds_;  // none without a tier between nodes
 
   Window node_;
+  Clock::time_point step_began_ = Clock::now();
+  const double padded_seconds_;
+  const std::atomic<bool>* interrupt_;
   int64_t step_ = 0;
   int64_t skipped_ = 0;
   int64_t fast_before_ = 0;
   int64_t sent_before_ = 0;
   int64_t received_before_ = 0;
 
-  // Since the newest round.
-  int64_t steps_since_ = 0;
-  double weight_since_ = 0;  // samples behind the delta: those of skipped steps are not
-  double samples_since_ = 0;
-  double loss_since_ = 0;
-  double loss_weight_since_ = 0;
+  double samples_ = 0;  // of the node, since its start
 };
 
 }  // namespace hybridsync

@@ -67,7 +67,7 @@ class TestRank {
     if (samples > 0) {
       for (float& g : std::get<std::span<float>>(sync.gradients(0).f32))
         g = gradient * static_cast<float>(samples);
-      window = {1, samples, samples * gradient, samples, 0, false, false, 0, {}};
+      window = {1, samples, samples * gradient, samples};
     }
     window.finished = finished;
     window.side = {{samples > 0}, {{samples, {double(gradient)}, {0}}}, {}};
