@@ -101,7 +101,7 @@ Member::Change Member::adopt(const Lineage& lineage) {
       continue;
     }
     // What it was computed on may be gone: then it is offered on top of what there is.
-    if (c.at > lineage.version) c.anchor_hash = 0;
+    if (lineage.chain != lineage_.chain) c.anchor_hash = 0;
     c.at = std::min(c.at, lineage.version);
     c.base = std::min(c.base, lineage.version);
     open.push_back(c);

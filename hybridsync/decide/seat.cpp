@@ -190,7 +190,7 @@ void Seat::get_to(const Target& target, Micros now, Actions& out) {
 // On the way to the target, or there.
 void Seat::reached(Micros now, Actions& out) {
   if (!target_) return;
-  if (lineage().chain != target_->chain) {
+  if (lineage().chain != target_->chain || is_blank()) {
     // The owner itself may be the one with the greatest lineage only by being there.
     if (target_->node == self_.node) return;
     return fetch(target_->node, lineage().version >= target_->version, now, out);
@@ -237,7 +237,7 @@ void Seat::handle(const Start& start, const Message& m, Micros now, Actions& out
 // --- catching up
 
 void Seat::fetch(int node, bool state, Micros now, Actions& out) {
-  send(node, Fetch{lineage().version, lineage().chain, state}, out);
+  send(node, Fetch{lineage().version, lineage().chain, state || is_blank()}, out);
   arm_retry(now);
 }
 
@@ -253,7 +253,8 @@ void Seat::handle(const Fetch& fetch, const Message& m, Micros, Actions& out) {
 
 void Seat::handle(const State& state, const Message& m, Micros, Actions& out) {
   const Version version = state.lineage.version;
-  if (state.lineage.chain == lineage().chain && !mending_) return;
+  const bool fills = is_blank() && state.lineage.anchor != 0;
+  if (state.lineage.chain == lineage().chain && !mending_ && !fills) return;
   const bool on_the_way = target_ && m.from.node == target_->node && version >= target_->version;
   const bool following = !is_member() && view_.has(m.from) && retry_at_;
   const bool behind = ready_ && m.from.node == owner() && retry_at_ &&
