@@ -86,7 +86,6 @@ CoordinatorActions Coordinator::tick(Micros now) {
   CoordinatorActions actions;
   if (now - ticked_ > config_.policy.suspect_after) restart_timers(now);
   ticked_ = now;
-  if (!config_.removes) return actions;
   forget_suspicions(now);
   mark_silent(now);
   mark_suspected(now);
@@ -99,7 +98,7 @@ CoordinatorActions Coordinator::tick(Micros now) {
 CoordinatorActions Coordinator::remove(int node, const std::string& why, Micros now) {
   CoordinatorActions actions;
   const Process* member = view_.find(node);
-  if (!member || !config_.removes) return actions;
+  if (!member) return actions;
   peer(node).gone = Gone::told;
   remove_the_gone(why, now, actions);
   return actions;
