@@ -17,7 +17,8 @@ struct Standing {
   bool in = false;     // a contribution of it waits for this round
   Version newest = 0;  // version on top of which its newest contribution was offered
   Version has = 0;     // the newest version that it is known to keep
-  static void visit(auto& s, auto&& f) { f(s.node, s.in, s.newest, s.has); }
+  Version missed = 0;  // the newest result without a contribution of it
+  static void visit(auto& s, auto&& f) { f(s.node, s.in, s.newest, s.has, s.missed); }
   bool operator==(const Standing&) const = default;
 };
 

@@ -66,9 +66,10 @@ struct Call {
   bool operator==(const Call&) const = default;
 };
 
-// Why a contribution was not applied and never will be. dropped: the configuration says that late
-// work is thrown away; otherwise it becomes progress again.
-// not_now: it never left this node.
+// Why a contribution was not applied and never will be. late: a round that its steps could have
+// been for closed without its node, and the configuration does not fold such work in. dropped: the
+// configuration says that late work is thrown away; otherwise it becomes progress again. not_now:
+// it never left this node.
 enum class ReturnReason : uint8_t { too_old, late, dropped, mode, mismatch, not_now };
 
 // RETURN, owner -> member.

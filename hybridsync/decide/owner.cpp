@@ -34,7 +34,8 @@ Owner::Owner(int fragment, int self, Policy policy, Schedule schedule)
 
 void Owner::open(const View& view, const Lineage& lineage) {
   standings_.clear();
-  for (const Process& p : view.members) standings_.push_back({p.node, false, lineage.version, 0});
+  for (const Process& p : view.members)
+    standings_.push_back({p.node, false, lineage.version, 0, 0});
   inbox_.clear();
   opened_.reset();
   called_.reset();
@@ -74,6 +75,12 @@ std::optional<Owner::Verdict> Owner::check_numbers(const Contribution& c,
   return Refused{ReturnReason::mismatch};
 }
 
+// A round that its steps could have been for closed without its node.
+bool Owner::is_late(const Contribution& c) const {
+  return std::any_of(standings_.begin(), standings_.end(),
+                     [&](const Standing& s) { return s.node == c.node && s.missed > c.base; });
+}
+
 Owner::Verdict Owner::judge(const Contribution& c, const Member& member) const {
   const Lineage& lineage = member.lineage();
   if (lineage.holds({c.node, c.incarnation}, c.sequence) && !planted(Bug::no_dedup))
@@ -89,7 +96,7 @@ Owner::Verdict Owner::judge(const Contribution& c, const Member& member) const {
                      ", a " + name(lineage.mode) + " is due"};
   }
   const int64_t most = lineage.mode == Mode::gradient ? 0 : policy_.staleness;
-  const bool late = c.at < lineage.version;
+  const bool late = is_late(c);
   if (late && policy_.late == Late::drop) return Refused{ReturnReason::dropped};
   if (late && policy_.late == Late::return_) return Refused{ReturnReason::late};
   if (lineage.version - c.base > most && !planted(Bug::no_age_limit))
@@ -161,7 +168,10 @@ Result Owner::publish(const Close& close, const Lineage& lineage, Epoch epoch, u
   r.next_mode = schedule_.mode(close.version);
   r.next_interval = schedule_.interval(close.version);
   if (planted(Bug::close_twice)) return r;
-  for (Standing& s : standings_) s.in = false;
+  for (Standing& s : standings_) {
+    if (!s.in) s.missed = close.version;
+    s.in = false;
+  }
   inbox_.clear();
   opened_.reset();
   called_.reset();

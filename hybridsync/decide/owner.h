@@ -62,6 +62,7 @@ class Owner {
 
  private:
   std::optional<Verdict> check_numbers(const Contribution& c, const Member& member) const;
+  bool is_late(const Contribution& c) const;
   Standing* standing(int node);
   Version stable(Version own) const;
 

@@ -41,7 +41,7 @@ Policy make_policy(const Config& config, Micros round_trip) {
   policy.deadline = micros(tier.deadline);
   policy.quorum = tier.quorum;
   policy.late = tier.late;
-  policy.grace = std::max(20 * kMilli, 2 * round_trip);
+  policy.grace = std::max(2 * kMilli, 2 * round_trip);
   policy.remind_after = std::max(kSecond, 20 * round_trip);
   policy.heartbeat = std::max(100 * kMilli, round_trip);
   policy.suspect_after = 3 * policy.heartbeat + 2 * round_trip;

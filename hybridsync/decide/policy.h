@@ -17,9 +17,9 @@ struct Policy {
   Late late = Late::fold;
 
   // Between CALL and closing: the call travels there and the contribution back (one round trip),
-  // and as much again for the bytes. At least 20 ms, about what a short step takes: a called node
-  // contributes at its next step boundary.
-  Micros grace = 20'000;
+  // and as much again for the bytes. Not longer: it is time in which the fast nodes come nearer to
+  // having to wait, and who comes later is in the next round. At least 2 ms, for threads to wake up.
+  Micros grace = 2'000;
 
   // A contribution without an answer is asked about after this long. At least 1 s, so that a round
   // that merely waits for others costs a message per second; 20 round trips, so that a question is

@@ -3,22 +3,46 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace hybridsync {
 
+// What became of a node's contributions so far, all fragments together; nothing is lost without a
+// number here. At rest contributed = applied + returned + dropped + what has no result yet;
+// returned and restored work is contributed again.
+struct LedgerRecord {
+  int64_t contributed = 0;
+  int64_t applied = 0;
+  int64_t returned = 0;  // progress again
+  int64_t dropped = 0;   // thrown away, as configured
+  int64_t restored = 0;  // applied in results that were given up: progress again
+  int64_t lost = 0;      // with a process that died, or such results
+  double lost_norm = 0;
+  int64_t skipped = 0;     // as owner: times that a round closed without a node that was too late
+  int64_t mismatches = 0;  // hashes that differed
+  std::vector<int64_t> ages;             // applied ones by age in versions, from 0
+  std::vector<int64_t> skipped_by_node;  // as owner
+  int64_t samples_contributed = 0;
+  int64_t samples_applied = 0;
+  int64_t samples_returned = 0;  // and restored
+};
+
 struct StepRecord {
   int node = 0;
-  int64_t step = 0;        // attempts, this one included
-  int64_t samples = 0;     // of the whole run so far
-  double seconds = 0;      // since training began
-  double loss = 0;         // weighted mean over the node's window
-  double global_loss = 0;  // over the members of the newest round; NaN before the first
-  double lr = 0;           // as applied to the first parameter group
-  double grad_norm = 0;    // before clipping
-  bool skipped = false;    // non-finite: nothing was touched
-  int64_t interval = 1;    // K in force
-  int64_t rounds = 0;      // completed by every fragment
-  std::string mode;        // every_step, periodic
+  int64_t step = 0;          // attempts, this one included
+  int64_t samples = 0;       // of the whole run so far
+  double seconds = 0;        // since training began
+  double loss = 0;           // weighted mean over the node's window
+  double global_loss = 0;    // over the members of the newest round; NaN before the first
+  double lr = 0;             // as applied to the first parameter group
+  double grad_norm = 0;      // before clipping
+  bool skipped = false;      // non-finite: nothing was touched
+  int64_t interval = 1;      // K in force
+  int64_t rounds = 0;        // completed by every fragment
+  std::string mode;          // every_step, periodic, delayed
+  int64_t contributors = 0;  // contributions in the newest round of fragment 0
+  int64_t age = -1;          // the oldest of this node's in it, in versions; -1: it has none there
+  LedgerRecord ledger;
 
   // Seconds of this step by part, as the training thread saw them.
   double compute_seconds =

@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <cmath>
+#include <numeric>
 #include <thread>
 
 #include "hybridsync/config/error.h"
@@ -28,6 +29,25 @@ std::vector<Gradients> place(const Layout& layout, int sets, NodeMemory& memory)
                       values_at(mine, Real::f64, layout.count_f64)});
   }
   return placed;
+}
+
+LedgerRecord ledger_record(const Ledger& l) {
+  LedgerRecord r;
+  r.contributed = l.contributed.contributions;
+  r.applied = l.applied.contributions;
+  r.returned = l.returned.contributions;
+  r.dropped = l.dropped.contributions;
+  r.restored = l.restored.contributions;
+  r.lost = l.lost.contributions;
+  r.lost_norm = std::sqrt(l.lost_squared_norm);
+  r.skipped = std::accumulate(l.skipped.begin(), l.skipped.end(), int64_t{0});
+  r.mismatches = l.mismatches;
+  r.ages = l.ages;
+  r.skipped_by_node = l.skipped;
+  r.samples_contributed = l.contributed.samples;
+  r.samples_applied = l.applied.samples;
+  r.samples_returned = l.returned.samples + l.restored.samples;
+  return r;
 }
 
 void require_equal_rates(const std::vector<Window>& by_rank) {
@@ -252,6 +272,11 @@ void Synchronizer::finish_record(StepRecord& record) {
   record.bytes_fast = node_.bytes_fast - fast_before_;
   record.bytes_sent_slow = bytes_sent_slow() - sent_before_;
   record.bytes_received_slow = bytes_received_slow() - received_before_;
+  if (rounds_) {
+    record.contributors = rounds_->newest().contributors;
+    record.age = rounds_->newest().age;
+    record.ledger = ledger_record(rounds_->ledger());
+  }
   fast_before_ = node_.bytes_fast;
   sent_before_ = bytes_sent_slow();
   received_before_ = bytes_received_slow();

@@ -74,7 +74,8 @@ class Synchronizer {
   int64_t interval() const { return rounds_ ? rounds_->interval() : 1; }
   int64_t skipped() const { return skipped_; }
   int64_t reductions() const { return reducer_.windows(); }
-  const NodeRounds* node_rounds() const { return rounds_.get(); }
+  // What the rounds of this rank's lane have to tell, since the last call.
+  std::vector<Report> reports() { return rounds_ ? rounds_->reports() : std::vector<Report>{}; }
   // Waits out what `emulate.step` pads a step to; returns at once without it.
   void pad();
   // The node is busy with something that is no training: rounds that call it get an abstention.

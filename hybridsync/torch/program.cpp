@@ -103,6 +103,9 @@ class Program {
     optimizer_ = make_optimizer(config.train, *model_);
     trainer_ = std::make_unique<Trainer>(*model_, *optimizer_, config, environment);
     trainer_->on_step([this](const StepRecord& record) { record_step(record); });
+    trainer_->on_event([this](const std::string& kind, const std::string& sentence) {
+      log_.event(kind, sentence);
+    });
     trainer_->on_wait([this](const std::string& sentence) { log_.waiting(sentence); });
   }
 
@@ -124,11 +127,19 @@ class Program {
 
  private:
   void train() {
-    for (int64_t step = 0; step < config_.train.steps; ++step) {
+    for (int64_t step = 0; !trained_enough(step); ++step) {
       take_step(step);
       if (evaluates_after(step + 1)) evaluate_meanwhile();
     }
     trainer_->finish();
+  }
+
+  // Nodes that go at speeds of their own end together by what all of them have trained on.
+  bool trained_enough(int64_t step) const {
+    if (config_.outer_tier().strategy != Strategy::delayed) return step >= config_.train.steps;
+    const int64_t window =
+        config_.train.micro_batch * config_.accumulate.steps * environment_.world_size;
+    return trainer_->samples() >= config_.train.steps * window;
   }
 
   void take_step(int64_t step) {
@@ -158,7 +169,9 @@ class Program {
 
   void evaluate_meanwhile() {
     const auto start = std::chrono::steady_clock::now();
+    trainer_->busy(true);
     log_.evaluation(evaluate());
+    trainer_->busy(false);
     trainer_->exclude(
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }

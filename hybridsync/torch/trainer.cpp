@@ -30,6 +30,22 @@ Environment checked(Environment environment, const Config& config) {
   return environment;
 }
 
+const char* name_of(Report::Kind kind) {
+  switch (kind) {
+    case Report::Kind::skipped:
+      return "round_skipped_node";
+    case Report::Kind::mismatch:
+      return "hash_mismatch";
+    case Report::Kind::lost:
+      return "lost";
+    case Report::Kind::started:
+      return "epoch";
+    case Report::Kind::view:
+      return "view";
+  }
+  return "";
+}
+
 // What must be equal on all ranks beside the model.
 std::vector<std::string> rules(const Config& config) {
   std::vector<std::string> lines;
@@ -138,6 +154,10 @@ class Trainer::Impl {
   std::atomic<bool> interrupt_{false};
   std::atomic<bool> leaving_{false};
   std::function<void(const StepRecord&)> on_step_;
+  std::function<void(const std::string&, const std::string&)> on_event_ =
+      [](const std::string& kind, const std::string& sentence) {
+        std::cerr << kind << ": " << sentence << std::endl;
+      };
   std::function<void(const std::string&)> on_wait_ = [](const std::string& sentence) {
     std::cerr << sentence << std::endl;
   };
@@ -267,6 +287,7 @@ class Trainer::Impl {
   }
 
   void close(Window window) {
+    synchronizer_->pad();
     const auto start = Clock::now();
     auto record = synchronizer_->close(std::move(window));
     const auto end = Clock::now();
@@ -277,6 +298,7 @@ class Trainer::Impl {
                               record->exchange_seconds;
       report(*record);
     }
+    for (const Report& event : synchronizer_->reports()) on_event_(name_of(event.kind), event.text);
     last_close_ = end;
     excluded_since_close_ = 0;
   }
@@ -318,6 +340,10 @@ void Trainer::finish() { impl_->finish(); }
 void Trainer::exclude(double seconds) { impl_->exclude(seconds); }
 void Trainer::on_step(std::function<void(const StepRecord&)> f) { impl_->on_step_ = std::move(f); }
 void Trainer::on_wait(std::function<void(const std::string&)> f) { impl_->on_wait_ = std::move(f); }
+void Trainer::on_event(std::function<void(const std::string&, const std::string&)> f) {
+  impl_->on_event_ = std::move(f);
+}
+void Trainer::busy(bool busy) { impl_->synchronizer_->set_busy(busy); }
 void Trainer::interrupt() { impl_->interrupt_ = true; }
 const Config& Trainer::config() const { return impl_->config_; }
 const Environment& Trainer::environment() const { return impl_->environment_; }

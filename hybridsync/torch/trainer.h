@@ -66,6 +66,11 @@ class Trainer {
   // the run's time nor as computing.
   void exclude(double seconds);
 
+  // This rank's node is busy with something that is no training (an evaluation, a checkpoint),
+  // until it says otherwise. With a `delayed` tier, rounds that wait for it are answered by an
+  // abstention meanwhile; it is not taken for slow.
+  void busy(bool busy);
+
   // Called with the record of every step, also those that end_epoch() and finish() take. The
   // rounds of finish() come as further records of the last step: their bytes and seconds add to
   // its.
@@ -73,14 +78,19 @@ class Trainer {
   // Called with a sentence while something waits long: "waiting 4 s for node 1, fragment 5, version
   // 17".
   void on_wait(std::function<void(const std::string&)> f);
+  // Called with what rounds have to tell (a kind and a sentence): a node was skipped, hashes
+  // differed. By default it goes to the standard error stream.
+  void on_event(std::function<void(const std::string& kind, const std::string& sentence)> f);
   // Safe from a signal handler: makes every wait, and the next step(), throw Interrupted.
   void interrupt();
 
   const Config& config() const;
   const Environment& environment() const;
   int64_t steps() const;  // attempts
-  // Of the whole run; since the newest round the other nodes are taken to be as fast as this one,
-  // after finish() the number is exact.
+  // Of the whole run, equal on the ranks of a node: training of a `delayed` tier ends by it, since
+  // nodes go at speeds of their own. Since the newest round the other nodes are taken to be as fast
+  // as they were before (as this one, where rounds wait for everybody), after finish() the number
+  // is exact.
   int64_t samples() const;
   // XXH3 of all parameters and buffers, in registration order: equal on ranks with equal bits.
   uint64_t hash() const;

@@ -52,7 +52,8 @@ class TestRank {
  public:
   TestRank(const Config& config, const Environment& environment, size_t n, const Patience& patience,
            float start = 1)
-      : layout(plan_buckets({{Real::f32, static_cast<int64_t>(n)}}, 1 << 20)),
+      : node(environment.node),
+        layout(plan_buckets({{Real::f32, static_cast<int64_t>(n)}}, 1 << 20)),
         replica(static_cast<size_t>(layout.count_f32), start, 0.5),
         wires(connect(config, environment, patience)),
         sync({config, environment, layout, SideData{{0}, {{0, {0}, {0}}}, {}}, 1, patience}, wires,
@@ -80,6 +81,7 @@ class TestRank {
     sync.leave([this](const StepRecord& r) { on_record(r); });
   }
 
+  int node;
   Layout layout;
   VectorReplica replica;
   Wires wires;
