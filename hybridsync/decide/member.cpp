@@ -48,6 +48,7 @@ std::optional<Contribution> Member::take_back(uint64_t sequence) {
                                [&](const Contribution& c) { return c.sequence == sequence; });
   if (at == outbox_.end()) return std::nullopt;
   Contribution taken = *at;
+  last_at_ = std::min(last_at_, taken.at - 1);
   // Offered again it would be younger: otherwise nobody might be left who may offer anything.
   if (taken.at == last_at_ && taken.base < taken.at) --last_at_;
   if (!planted(Bug::keep_returned)) outbox_.erase(at);
@@ -78,16 +79,20 @@ std::vector<Contribution> Member::extend(const Result& result, bool keep_values)
 
 void Member::forget_stable(Version stable) {
   stable_ = std::max(stable_, stable);
-  std::erase_if(kept_, [&](const Kept& k) { return k.version <= stable_; });
-  const Version oldest = lineage_.version - policy_.restore_results();
-  for (const Kept& k : kept_)
-    if (k.version <= oldest) forgotten_ = std::max(forgotten_, k.version);
+  const Version oldest = std::max(stable_, lineage_.version - policy_.restore_results());
+  for (const Kept& k : kept_) {
+    if (k.version > oldest || k.version < forgotten_) continue;
+    forgotten_ = k.version;
+    forgotten_sequence_ = k.contribution.sequence;
+  }
   std::erase_if(kept_, [&](const Kept& k) { return k.version <= oldest; });
 }
 
 Member::Change Member::adopt(const Lineage& lineage) {
   Change change;
-  change.lost = lineage.version < std::max(stable_, forgotten_);
+  // Whether that lineage goes back to the newest of what nobody could give back any more.
+  change.lost = forgotten_sequence_ != 0 && !lineage.holds(self_, forgotten_sequence_);
+  if (change.lost) forgotten_ = 0, forgotten_sequence_ = 0;
   std::vector<Kept> kept;
   for (const Kept& k : kept_) {
     if (lineage.holds(self_, k.contribution.sequence))

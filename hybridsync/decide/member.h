@@ -31,7 +31,8 @@ class Member {
   // The outbox as it has to be sent now.
   std::vector<Contribution> resend() const;
 
-  // RETURN: stops being unresolved. Nothing if it was not.
+  // RETURN: stops being unresolved, and another one may be made on top of the same version. Nothing if
+  // it was not.
   [[nodiscard]] std::optional<Contribution> take_back(uint64_t sequence);
 
   // A result on top of this version; gives the own contributions that it settled. `keep_values`:
@@ -42,7 +43,7 @@ class Member {
   struct Change {
     std::vector<Contribution> applied;   // unresolved until now, and the lineage holds them
     std::vector<Contribution> restored;  // were applied here, and the lineage does not hold them
-    bool lost = false;  // a tail was dropped so long that contributions in it were forgotten
+    bool lost = false;  // a tail was dropped with contributions in it that were forgotten already
   };
   [[nodiscard]] Change adopt(const Lineage& lineage);
 
@@ -64,7 +65,8 @@ class Member {
   const std::vector<Kept>& kept() const { return kept_; }
 
   static void visit(auto& s, auto&& f) {
-    f(s.lineage_, s.outbox_, s.kept_, s.log_, s.sequence_, s.last_at_, s.stable_, s.forgotten_);
+    f(s.lineage_, s.outbox_, s.kept_, s.log_, s.sequence_, s.last_at_, s.stable_, s.forgotten_,
+      s.forgotten_sequence_);
   }
   bool operator==(const Member&) const = default;
 
@@ -81,7 +83,8 @@ class Member {
   uint64_t sequence_ = 0;
   Version last_at_ = -1;
   Version stable_ = 0;
-  Version forgotten_ = 0;  // newest version of which a contribution was forgotten for its age
+  Version forgotten_ = 0;  // newest version of which an applied contribution was forgotten
+  uint64_t forgotten_sequence_ = 0;  // ... which one
 };
 
 }  // namespace hybridsync

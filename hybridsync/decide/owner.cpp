@@ -96,7 +96,7 @@ Owner::Verdict Owner::judge(const Contribution& c, const Member& member) const {
                      ", a " + name(lineage.mode) + " is due"};
   }
   const int64_t most = lineage.mode == Mode::gradient ? 0 : policy_.staleness;
-  const bool late = is_late(c);
+  const bool late = c.weight > 0 && is_late(c);
   if (late && policy_.late == Late::drop) return Refused{ReturnReason::dropped};
   if (late && policy_.late == Late::return_) return Refused{ReturnReason::late};
   if (lineage.version - c.base > most && !planted(Bug::no_age_limit))

@@ -84,15 +84,13 @@ class Position {
   // it is as old as its offer.
   void take_back(const Contribution& c, bool was_unresolved) {
     if (was_unresolved) --unresolved_;
+    offered_ = std::min(offered_, c.at - 1);
     since_.weight += c.weight;
     since_.samples += c.samples;
     since_.loss_sum += c.loss_sum;
     since_.loss_weight += c.loss_weight;
     steps_ += c.steps;
   }
-
-  // The newest contribution never left: another one may be made on top of the same version.
-  void retract() { offered_ = -1; }
 
   static void visit(auto& s, auto&& f) {
     f(s.version_, s.base_, s.steps_, s.steps_on_version_, s.unresolved_, s.offered_,

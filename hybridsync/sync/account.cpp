@@ -174,7 +174,6 @@ void Account::take(const GivenBack& news, Values progress, Values, Change& chang
   } else {
     if (at->body.layout.values_bytes > 0) add(values_of(at->body), progress);
     position_.take_back(news.contribution, true);
-    if (news.reason == ReturnReason::not_now) position_.retract();
   }
   open_.erase(at);
 }

@@ -247,7 +247,7 @@ void NodeRounds::everybody_has_read() {
 void NodeRounds::contribute(bool all, bool finished) {
   for (auto& [f, account] : accounts_) {
     const bool last = finished && account.position().unresolved() == 0;
-    if (!all && !account.wants_to_contribute()) continue;
+    if (account.finished() || (!all && !account.wants_to_contribute())) continue;
     const bool with_side =
         f == 0 && account.position().since().weight > 0 && statistics_ != StatsAtSync::none;
     SideData statistics;

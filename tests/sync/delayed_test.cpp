@@ -1,0 +1,118 @@
+// Nodes that need not wait for each other: real threads, real sockets, steps padded by sleeping.
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <numeric>
+
+#include "hybridsync/math/hash.h"
+#include "tests/sync/vector_replica.h"
+
+namespace hybridsync {
+namespace {
+
+Config delayed(int ranks, int nodes, int staleness, int64_t every) {
+  Config config = two_tiers(ranks, nodes, Strategy::delayed, every);
+  config.tiers[1].staleness = staleness;
+  config.tiers[1].fragment_bytes = 64;
+  return config;
+}
+
+// What is left of a rank when it has finished.
+struct End {
+  std::vector<float> theta;
+  StepRecord last;
+  int64_t samples = 0;
+  int64_t own_steps = 0;
+};
+
+// Every rank trains until all nodes together have had so many samples; each node pulls towards a
+// target of its own.
+std::vector<End> train(
+    const Config& config, int64_t samples,
+    const std::function<void(TestRank&)>& after_step = [](TestRank&) {}) {
+  std::vector<End> ends(static_cast<size_t>(config.ranks()));
+  run_all(config, [&](const Environment& e) {
+    TestRank rank(config, e, 40, {});
+    End& end = ends[static_cast<size_t>(e.rank)];
+    rank.on_record = [&](const StepRecord& r) { end.last = r; };
+    while (rank.sync.samples() < samples) {
+      rank.sync.pad();
+      (void)rank.step(0.01f * static_cast<float>(1 + e.node), 8);
+      after_step(rank);
+      ++end.own_steps;
+    }
+    rank.finish();
+    end.theta = rank.replica.theta;
+    end.samples = rank.sync.samples();
+  });
+  return ends;
+}
+
+void expect_balanced(const std::vector<End>& ends, const Config& config) {
+  int64_t applied = 0, trained = 0;
+  for (const End& end : ends) {
+    EXPECT_EQ(end.theta, ends[0].theta);
+    EXPECT_EQ(end.samples, ends[0].samples);
+  }
+  for (size_t r = 0; r < ends.size(); r += static_cast<size_t>(config.ranks_per_node())) {
+    const LedgerRecord& l = ends[r].last.ledger;
+    EXPECT_EQ(l.contributed, l.applied + l.returned + l.dropped) << "node " << r;
+    EXPECT_EQ(l.mismatches, 0);
+    EXPECT_EQ(l.lost, 0);
+    EXPECT_LE(l.ages.size(), static_cast<size_t>(config.tiers[1].staleness) + 1);
+    EXPECT_EQ(std::accumulate(l.ages.begin(), l.ages.end(), int64_t{0}), l.applied);
+    applied += l.samples_applied;
+  }
+  for (const End& end : ends) trained += 8 * end.own_steps;
+  const int64_t fragments = 3;  // of 40 numbers in pieces of 16
+  EXPECT_EQ(ends[0].samples, trained) << "every sample is counted once";
+  EXPECT_EQ(applied, fragments * trained) << "and applied once in every fragment";
+}
+
+TEST(Delayed, ASlowNodeIsNotWaitedForAndNothingIsLost) {
+  Config config = delayed(1, 4, 2, 4);
+  config.tiers[1].emulate.step = 0.004;
+  config.tiers[1].emulate.speeds = "1 1 1 0.25";
+  const auto ends = train(config, 8 * 4 * 100);
+  expect_balanced(ends, config);
+  EXPECT_GT(ends[0].own_steps, 2 * ends[3].own_steps);
+}
+
+TEST(Delayed, RanksOfANodeApplyTheSameAtTheSameStep) {
+  Config config = delayed(2, 2, 1, 2);
+  config.tiers[1].emulate.step = 0.002;
+  config.tiers[1].emulate.speeds = "1 0.3";
+  std::mutex mutex;
+  std::map<std::pair<int, int64_t>, std::vector<float>> seen;  // by node and step
+  const auto ends = train(config, 8 * 4 * 60, [&](TestRank& rank) {
+    const std::lock_guard lock(mutex);
+    const auto key = std::pair(rank.node, rank.sync.steps());
+    const auto [at, fresh] = seen.emplace(key, rank.replica.theta);
+    if (!fresh) {
+      EXPECT_EQ(at->second, rank.replica.theta) << "node " << key.first;
+    }
+  });
+  expect_balanced(ends, config);
+}
+
+TEST(Delayed, WithoutStalenessItIsPeriodic) {
+  const auto one = train(delayed(1, 3, 0, 4), 8 * 3 * 24);
+  Config config = delayed(1, 3, 0, 4);
+  config.tiers[1].strategy = Strategy::periodic;
+  const auto other = train(config, 8 * 3 * 24);
+  EXPECT_EQ(one[0].theta, other[0].theta);
+  EXPECT_EQ(one[0].own_steps, other[0].own_steps);
+}
+
+TEST(Delayed, LateContributionsComeBackWhenConfigured) {
+  Config config = delayed(1, 3, 2, 2);
+  config.tiers[1].late = Late::return_;
+  config.tiers[1].emulate.step = 0.002;
+  config.tiers[1].emulate.speeds = "1 1 0.1";
+  const auto ends = train(config, 8 * 3 * 60);
+  expect_balanced(ends, config);
+  EXPECT_GT(ends[2].last.ledger.returned, 0);
+}
+
+}  // namespace
+}  // namespace hybridsync
