@@ -119,7 +119,6 @@ Member::Change Member::adopt(const Lineage& lineage) {
   log_.clear();
   last_at_ = -1;
   stable_ = std::min(stable_, lineage.version);
-  forgotten_ = std::min(forgotten_, lineage.version);
   return change;
 }
 
