@@ -48,9 +48,8 @@ std::optional<Contribution> Member::take_back(uint64_t sequence) {
                                [&](const Contribution& c) { return c.sequence == sequence; });
   if (at == outbox_.end()) return std::nullopt;
   Contribution taken = *at;
+  // Otherwise, when everybody's offer came back, nobody could offer anything.
   last_at_ = std::min(last_at_, taken.at - 1);
-  // Offered again it would be younger: otherwise nobody might be left who may offer anything.
-  if (taken.at == last_at_ && taken.base < taken.at) --last_at_;
   if (!planted(Bug::keep_returned)) outbox_.erase(at);
   return taken;
 }
