@@ -31,8 +31,8 @@ class Member {
   // The outbox as it has to be sent now.
   std::vector<Contribution> resend() const;
 
-  // RETURN: stops being unresolved, and another one may be made on top of the same version. Nothing if
-  // it was not.
+  // RETURN: stops being unresolved, and another one may be made on top of the same version. Nothing
+  // if it was not.
   [[nodiscard]] std::optional<Contribution> take_back(uint64_t sequence);
 
   // A result on top of this version; gives the own contributions that it settled. `keep_values`:

@@ -18,7 +18,8 @@ struct Policy {
 
   // Between CALL and closing: the call travels there and the contribution back (one round trip),
   // and as much again for the bytes. Not longer: it is time in which the fast nodes come nearer to
-  // having to wait, and who comes later is in the next round. At least 2 ms, for threads to wake up.
+  // having to wait, and who comes later is in the next round. At least 2 ms, for threads to wake
+  // up.
   Micros grace = 2'000;
 
   // A contribution without an answer is asked about after this long. At least 1 s, so that a round

@@ -109,6 +109,7 @@ void Lane::beat(Micros now) {
   }
   if (epoch == 0 && joining_) return to_coordinator({options_.self, 0, -1, Join{}}, now);
   to_coordinator({options_.self, epoch, -1, beat}, now);
+  suspect(now);
 }
 
 void Lane::to_coordinator(const Message& message, Micros now) {
@@ -160,6 +161,7 @@ void Lane::refuse(int node, const std::string& why) {
 void Lane::on_message(const Received& received, Micros now) {
   const auto decoded = decode(received.header, received.body, {run_, received.from});
   if (const auto* b = std::get_if<BadFrame>(&decoded)) return refuse(received.from, b->why);
+  suspects_.erase(received.from);
   auto wire = read_message(std::get<Frame>(decoded));
   if (!wire) return refuse(received.from, "fields that do not fit the message");
   Message& message = wire->message;
@@ -216,12 +218,19 @@ void Lane::keep(Message& message, Body body) {
 
 void Lane::on_lost(const PeerLost& lost, Micros now) {
   if (options_.views) {
-    Epoch epoch = seats_.empty() ? 0 : seats_.begin()->second.epoch();
-    return to_coordinator({options_.self, epoch, -1, Suspect{lost.node}}, now);
+    suspects_.insert(lost.node);
+    return suspect(now);
   }
   if (has_left(lost.node) || (!seats_.empty() && finished())) return;
   desk_.fail({Outcome::Kind::peer_lost, lost.node,
               "node " + std::to_string(lost.node) + " is gone (" + lost.why + ") " + phase()});
+}
+
+// Said again with every heartbeat for as long as nothing is heard from it: only so can the
+// coordinator tell a cut between two members from a moment's trouble.
+void Lane::suspect(Micros now) {
+  const Epoch epoch = seats_.empty() ? 0 : seats_.begin()->second.epoch();
+  for (int node : suspects_) to_coordinator({options_.self, epoch, -1, Suspect{node}}, now);
 }
 
 void Lane::leave() {

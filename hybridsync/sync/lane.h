@@ -79,6 +79,7 @@ class Lane {
 
   void on_message(const Received& received, Micros now);
   void on_lost(const PeerLost& lost, Micros now);
+  void suspect(Micros now);
   void on_leave(int node);
   void check_left();
   bool has_left(int node) const;
@@ -118,6 +119,7 @@ class Lane {
   std::optional<Coordinator> coordinator_;
   std::function<void(const View&)> persist_;
   bool joining_ = false;
+  std::set<int> suspects_;  // connections that broke, until something comes again
 
   std::map<int, std::map<uint64_t, Body>> bodies_;  // by fragment, then handle
   uint64_t next_handle_ = 1;

@@ -107,7 +107,9 @@ std::optional<StepRecord> Synchronizer::close(Window mine) {
   if (rounds_ && !together) boundary(stepped, record);
   if (rounds_) rounds_->set_anchor_if_due();
   finish_record(record);
-  step_began_ = Clock::now();
+  // What rounds took is no part of the step that is padded.
+  step_began_ += std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(record.exchange_seconds));
   return record;
 }
 
@@ -118,6 +120,7 @@ void Synchronizer::pad() {
     if (left <= 0) break;
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(left, kSlice)));
   }
+  step_began_ = Clock::now();
 }
 
 void Synchronizer::agree(const Window& mine) {

@@ -15,13 +15,14 @@ MAY_INCLUDE = {
     "math": {"config"},
     "wire": {"config", "math/values.h"},
     "sync": {"config", "decide", "math", "wire", "observe/step_record.h"},
+    "simulate": {"config", "decide", "math", "wire", "sync"},
     "data": {"config"},
     "observe": {"config"},
     "launch": {"config", "decide", "wire", "observe"},
     "torch": {"config", "decide", "math", "wire", "sync", "data", "observe", "launch"},
 }
 # Pure planes: the standard library, and these.
-PURE = {"decide": set(), "math": {"xxhash.h"}}
+PURE = {"decide": {"xxhash.h"}, "math": {"xxhash.h"}}
 TORCH_HEADER = re.compile(r"(torch|ATen|c10)/")
 MAY_INCLUDE_TORCH = ("hybridsync/torch/", "cli/", "examples/", "tests/torch/", "microbench/")
 
