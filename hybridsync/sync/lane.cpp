@@ -92,6 +92,7 @@ void Lane::take(Draft& draft, Micros now) {
   if (draft.body.layout.side_bytes > 0) c.side = {handle};
   if (c.values || c.side) bodies_[draft.fragment][handle] = std::move(draft.body);
   desk_.count([&](Ledger& l) { l.contributed.add(c.samples); });
+  ++counted_[draft.fragment];
   perform(seat, seat.contribute(c, now), now);
 }
 
@@ -496,7 +497,15 @@ void Lane::sweep(const Seat& seat) {
   std::erase_if(bodies, [&](const auto& entry) { return !live.contains(entry.first); });
 }
 
+// Those by which a busy node abstained.
+void Lane::count_abstentions(const Seat& seat) {
+  uint64_t& counted = counted_[seat.fragment()];
+  for (; counted < seat.member().made(); ++counted)
+    desk_.count([](Ledger& l) { l.contributed.add(0); });
+}
+
 void Lane::publish_status(const Seat& seat) {
+  count_abstentions(seat);
   Desk::Status status;
   status.called = seat.called();
   status.ready = seat.ready();

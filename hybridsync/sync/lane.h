@@ -106,6 +106,7 @@ class Lane {
   Values momentum(int fragment);
   ConstValues values_in(int fragment, const Body& body) const;
   void sweep(const Seat& seat);
+  void count_abstentions(const Seat& seat);
   void publish_status(const Seat& seat);
   std::string phase() const;
 
@@ -125,6 +126,7 @@ class Lane {
   uint64_t next_handle_ = 1;
   std::map<int, std::vector<std::byte>> momentum_;  // the outer optimizer's buffers
   std::map<int, Coming> coming_;                    // by fragment
+  std::map<int, uint64_t> counted_;                 // contributions in the ledger, by fragment
   std::map<int, int> leaves_;                       // by node: channels on which it said so
 };
 

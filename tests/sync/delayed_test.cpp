@@ -3,6 +3,7 @@
 
 #include <mutex>
 #include <numeric>
+#include <thread>
 
 #include "hybridsync/math/hash.h"
 #include "tests/sync/vector_replica.h"
@@ -112,6 +113,48 @@ TEST(Delayed, LateContributionsComeBackWhenConfigured) {
   const auto ends = train(config, 8 * 3 * 60);
   expect_balanced(ends, config);
   EXPECT_GT(ends[2].last.ledger.returned, 0);
+}
+
+// So many times longer than a step that the others come to the end of what they may do without it.
+constexpr auto kAway = std::chrono::milliseconds(400);
+
+Config with_deadline() {
+  Config config = delayed(1, 3, 1, 2);
+  config.tiers[1].deadline = 0.11;
+  config.tiers[1].emulate.step = 0.002;
+  return config;
+}
+
+int64_t skips_of(const std::vector<End>& ends, size_t node) {
+  int64_t skips = 0;
+  for (const End& end : ends) {
+    const auto& by_node = end.last.ledger.skipped_by_node;
+    if (node < by_node.size()) skips += by_node[node];
+  }
+  return skips;
+}
+
+TEST(Delayed, ASilentNodeIsSkippedAtTheDeadlineAndLosesNothing) {
+  const Config config = with_deadline();
+  const auto ends = train(config, 8 * 3 * 200, [](TestRank& rank) {
+    if (rank.node == 2 && rank.sync.steps() == 20) std::this_thread::sleep_for(kAway);
+  });
+  expect_balanced(ends, config);
+  EXPECT_GT(skips_of(ends, 2), 0);
+  EXPECT_EQ(skips_of(ends, 0) + skips_of(ends, 1), 0);
+}
+
+TEST(Delayed, ABusyNodeAbstainsAndNobodyWaitsForADeadline) {
+  const Config config = with_deadline();
+  const auto ends = train(config, 8 * 3 * 200, [](TestRank& rank) {
+    if (rank.node != 0 || rank.sync.steps() != 20) return;
+    rank.sync.set_busy(true);
+    std::this_thread::sleep_for(kAway);
+    rank.sync.set_busy(false);
+  });
+  expect_balanced(ends, config);
+  EXPECT_EQ(skips_of(ends, 0), 0);
+  EXPECT_GT(ends[1].own_steps, ends[0].own_steps);
 }
 
 }  // namespace
