@@ -113,6 +113,7 @@ Member::Change Member::adopt(const Lineage& lineage) {
     open.push_back(c);
   }
   lineage_ = lineage;
+  if (planted(Bug::state_without_past)) lineage_.applied.clear();
   outbox_ = std::move(open);
   kept_ = std::move(kept);
   log_.clear();

@@ -27,9 +27,12 @@ enum class Bug {
   state_keeps_outbox,  // STATE does not settle what it holds
   call_forever,        // CALL is sent but the round is not closed afterwards
   no_gap_check,        // a result is applied on top of another version than its predecessor
-  wait_for_nobody,     // a round closes without its quorum
   learner_votes,       // a process that was never ready counts as ready at a view change
   unbounded_log,       // results are kept for ever
+  blank_joins,         // a restarted process takes part without numbers
+  stable_at_once,      // the owner says that everybody has what it has just made
+  state_without_past,  // STATE does not say which contributions it holds
+  lose_returned,       // what comes back does not become progress again
 };
 
 #ifdef HYBRIDSYNC_PLANTED_BUGS

@@ -32,6 +32,10 @@ int Seat::owner() const {
   return f < view_.owners.size() ? view_.owners[f] : -1;
 }
 
+bool Seat::is_blank() const {
+  return ready_epoch_ == 0 && lacks_anchor() && !planted(Bug::blank_joins);
+}
+
 void Seat::send(int to, MessageBody body, Actions& out) const {
   assert(to != self_.node);
   out.push_back(Send{to, Message{self_, view_.epoch, fragment_, std::move(body)}});
@@ -454,7 +458,8 @@ void Seat::handle(const Return& back, const Message& m, Micros now, Actions& out
 }
 
 void Seat::take_back(uint64_t sequence, ReturnReason reason, Actions& out) {
-  if (auto c = member_.take_back(sequence)) out.push_back(Returned{*c, reason});
+  const auto c = member_.take_back(sequence);
+  if (c && !planted(Bug::lose_returned)) out.push_back(Returned{*c, reason});
 }
 
 bool Seat::may_skip(Micros now) const { return now - heard_ <= policy_.suspect_after; }

@@ -156,7 +156,7 @@ class Seat {
   bool lacks_anchor() const { return lineage().mode == Mode::delta && lineage().anchor == 0; }
   // A process that came later and has no numbers yet: a result cannot give it any, whatever version
   // it is on top of.
-  bool is_blank() const { return ready_epoch_ == 0 && lacks_anchor(); }
+  bool is_blank() const;
   bool is_member() const { return view_.has(self_); }
   bool may_skip(Micros now) const;
   bool fenced(const Message& message) const;
