@@ -312,6 +312,7 @@ Actions Seat::applied(const Result& r, uint64_t after, Micros now) {
                                             "(the hashes differ)"});
     return out;
   }
+  // A call outlives its round: a slow node gives what it has at its next step boundary.
   out.push_back(Advanced{r, member_.extend(r, owns())});
   retry_at_.reset();
   retries_ = 0;
@@ -430,6 +431,7 @@ void Seat::handle(const Resend& resend, const Message& m, Micros now, Actions& o
 
 void Seat::handle(const Call& call, const Message& m, Micros now, Actions& out) {
   if (!ready_ || m.from.node != owner() || call.version < lineage().version) return;
+  if (!member_.may_contribute(call.version)) return;  // it is there, or on its way
   called_ = true;
   abstain_if_busy(now, out);
 }

@@ -1,0 +1,274 @@
+#include "hybridsync/simulate/scenario.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "hybridsync/config/error.h"
+#include "hybridsync/config/units.h"
+#include "hybridsync/config/value.h"
+
+namespace hybridsync {
+namespace {
+
+constexpr Micros kMilli = 1000;
+constexpr Micros kUsualStep = 10 * kMilli;
+constexpr int kMostFragments = 4;
+
+// Equal pieces; the planner of real runs would not cut so few numbers.
+FragmentTable cut(int64_t count, int nodes, int fragments) {
+  FragmentTable table{nodes, 1, {}};
+  for (int f = 0; f < fragments; ++f) {
+    const int64_t from = count * f / fragments, to = count * (f + 1) / fragments;
+    table.fragments.push_back({f, Real::f32, from, to - from});
+  }
+  return table;
+}
+
+std::shared_ptr<const Problem> make_problem(int nodes, Random& random) {
+  if (random.chance(0.1)) return make_perceptron(nodes, random.fork(1));
+  return make_quadratic(nodes, random.between(6, 16), random.fork(1));
+}
+
+Severity severity(Random& random) {
+  const double u = random.uniform();
+  if (u < 0.10) return Severity::calm;
+  if (u < 0.40) return Severity::mild;
+  return u < 0.80 ? Severity::hard : Severity::wild;
+}
+
+// What may go wrong without views: nothing that only a new view can mend.
+std::vector<FaultKind> kinds(Severity severity, bool views) {
+  using enum FaultKind;
+  std::vector<FaultKind> kinds = {freeze, cut, slow, drift, busy, finish};
+  if (severity == Severity::mild || !views) return kinds;
+  kinds.insert(kinds.end(), {crash, crash, power_off, broken, partition, freeze, leave});
+  return kinds;
+}
+
+std::vector<int> some_nodes(int nodes, int count, Random& random) {
+  std::vector<int> all;
+  for (int n = 0; n < nodes; ++n) all.push_back(n);
+  for (int i = 0; i < count; ++i)
+    std::swap(all[static_cast<size_t>(i)], all[static_cast<size_t>(random.between(i, nodes - 1))]);
+  all.resize(static_cast<size_t>(count));
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+// Faults over the time that training is likely to take. At most one node goes for good, and never
+// that of the coordinator: without it views do not change any more.
+class Faults {
+ public:
+  Faults(const Scenario& scenario, Micros length, Random random)
+      : s_(scenario), nodes_(static_cast<int>(scenario.nodes.size())), length_(length),
+        random_(random) {}
+
+  std::vector<Fault> make() {
+    static constexpr int kMost[] = {0, 3, 6, 14};
+    const int most = kMost[static_cast<size_t>(s_.severity)];
+    const auto choice = kinds(s_.severity, s_.views);
+    std::vector<Fault> faults;
+    const int64_t count = most == 0 ? 0 : random_.between(1, most);
+    for (int64_t i = 0; i < count; ++i)
+      faults.push_back(
+          one(choice[static_cast<size_t>(random_.between(0, static_cast<int64_t>(choice.size()) - 1))]));
+    std::stable_sort(faults.begin(), faults.end(),
+                     [](const Fault& a, const Fault& b) { return a.at < b.at; });
+    return faults;
+  }
+
+ private:
+  Fault one(FaultKind kind) {
+    Fault f;
+    f.kind = kind;
+    f.at = static_cast<Micros>(random_.uniform(0.02, 0.8) * static_cast<double>(length_));
+    f.lasts = lasting(kind);
+    if (kind == FaultKind::slow) f.factor = std::round(random_.uniform(2, 12));
+    if (kind == FaultKind::drift) f.factor = static_cast<double>(random_.between(-2000, 2000));
+    const bool pair = kind == FaultKind::cut || kind == FaultKind::broken;
+    const int side = kind == FaultKind::partition ? static_cast<int>(random_.between(1, nodes_ - 1)) : 1;
+    f.nodes = some_nodes(nodes_, pair ? 2 : side, random_);
+    for_good(f);
+    return f;
+  }
+
+  // Short against what the rounds notice, about as long, or much longer.
+  Micros lasting(FaultKind kind) {
+    if (kind == FaultKind::finish || kind == FaultKind::leave) return 0;
+    static constexpr double kScale[] = {0.1, 0.7, 1.2, 4};
+    const double scale = kScale[static_cast<size_t>(random_.between(0, 3))];
+    const double lasts = static_cast<double>(s_.policy.suspect_after) * scale;
+    return std::max<Micros>(kMilli, static_cast<Micros>(lasts * random_.uniform(0.5, 1.5)));
+  }
+
+  void for_good(Fault& f) {
+    const bool stays_away = (f.kind == FaultKind::crash || f.kind == FaultKind::power_off) &&
+                            random_.chance(0.2);
+    if (!stays_away && f.kind != FaultKind::leave) return;
+    if (gone_ || f.nodes[0] == 0 || nodes_ < 3) {
+      if (f.kind == FaultKind::leave) f.kind = FaultKind::finish;
+      return;
+    }
+    f.lasts = 0;
+    gone_ = true;
+  }
+
+  const Scenario& s_;
+  int nodes_;
+  Micros length_;
+  Random random_;
+  bool gone_ = false;
+};
+
+void set_rules(Scenario& s, const Config& config, Micros round_trip) {
+  s.policy = make_policy(config, round_trip);
+  s.schedule = make_schedule(config);
+  s.outer = config.outer_tier().outer;
+}
+
+// How long a round takes at least, with the slowest node.
+Micros round_time(const Scenario& s) {
+  Micros step = 0;
+  for (const NodeProfile& node : s.nodes) step = std::max(step, node.step);
+  return step * s.schedule.every + 2 * s.link.delay + s.link.jitter;
+}
+
+void set_length(Scenario& s, int64_t rounds, Random& random) {
+  s.samples_per_step = random.between(1, 4);
+  s.total_samples = rounds * s.schedule.every * static_cast<int64_t>(s.nodes.size()) *
+                    s.samples_per_step;
+  s.faults = Faults(s, rounds * round_time(s), random.fork(2)).make();
+}
+
+void set_clock(NodeProfile& node, Random& random) {
+  node.unevenness = random.chance(0.5) ? random.uniform(0, 0.3) : 0;
+  node.clock_start = random.between(0, 1'000'000'000);
+  node.clock_parts = random.between(-1000, 1000);
+}
+
+TierConfig random_tier(Random& random, int nodes) {
+  TierConfig tier;
+  tier.name = "site";
+  tier.size = nodes;
+  tier.every = random.between(1, 5);
+  tier.strategy = random.chance(0.1) ? Strategy::periodic : Strategy::delayed;
+  if (tier.strategy == Strategy::periodic) return tier;
+  tier.staleness = static_cast<int>(random.between(0, 3));
+  if (tier.staleness > 0 && random.chance(0.8))
+    tier.deadline = static_cast<double>(random.between(120, 600)) * 1e-3;
+  if (random.chance(0.15)) tier.quorum = kQuorumAll;
+  if (random.chance(0.15)) tier.quorum = static_cast<int>(random.between(1, nodes));
+  tier.late = static_cast<Late>(random.between(0, 2));
+  if (random.chance(0.2)) tier.outer = {0.7, 0.5, random.chance(0.5)};
+  return tier;
+}
+
+Link random_link(Random& random) {
+  static constexpr Micros kDelays[] = {50, 500, 5 * kMilli, 30 * kMilli};
+  Link link;
+  link.delay = kDelays[static_cast<size_t>(random.between(0, 3))];
+  link.jitter = random.chance(0.7) ? random.between(0, link.delay) : 0;
+  link.straggling = random.chance(0.3) ? random.uniform(0, 0.05) : 0;
+  if (random.chance(0.3)) link.bytes_per_second = random.uniform(5e4, 1e6);
+  return link;
+}
+
+void check_nodes(const Config& config) {
+  if (config.nodes() > 1) return;
+  throw ConfigError(config.source +
+                    ": joins one node only, so there is nothing between nodes to simulate; add a "
+                    "[[tier]] with a size of 2 or more");
+}
+
+Scenario configured(const Config& config, uint64_t seed, Random& random) {
+  check_nodes(config);
+  const TierConfig tier = config.outer_tier();
+  Scenario s;
+  s.seed = seed;
+  const auto half = static_cast<Micros>(std::llround(tier.emulate.rtt * 5e5));
+  s.link.delay = std::max<Micros>(50, half);
+  s.link.jitter = s.link.delay / 10;
+  s.link.bytes_per_second = tier.emulate.rate / 8;
+  set_rules(s, config, 2 * half);
+  s.views = tier.deadline > 0;
+  for (int n = 0; n < config.nodes(); ++n) {
+    NodeProfile node;
+    const double seconds = tier.emulate.step > 0 ? tier.emulate.step_seconds(n) : 0;
+    node.step = seconds > 0 ? std::max<Micros>(1, std::llround(seconds * 1e6)) : kUsualStep;
+    set_clock(node, random);
+    s.nodes.push_back(node);
+  }
+  s.problem = make_problem(config.nodes(), random);
+  s.table = cut(s.problem->parameters(), config.nodes(), std::min(config.nodes(), kMostFragments));
+  return s;
+}
+
+}  // namespace
+
+Micros Scenario::calm_from() const {
+  Micros end = 0;
+  for (const Fault& f : faults) end = std::max(end, f.at + f.lasts);
+  return end;
+}
+
+std::string Scenario::to_text() const {
+  static constexpr std::string_view kLate[] = {"fold", "return", "drop"};
+  const auto ms = [](Micros t) { return number_text(static_cast<double>(t) / 1000) + " ms"; };
+  std::string text = std::to_string(nodes.size()) + " nodes, " +
+                     std::to_string(table.fragments.size()) + " fragments, K " +
+                     std::to_string(schedule.every) + ", staleness " +
+                     std::to_string(policy.staleness) + ", deadline " +
+                     (policy.deadline > 0 ? ms(policy.deadline) : "none") + ", quorum " +
+                     std::to_string(policy.quorum_of(static_cast<int>(nodes.size()))) + ", late " +
+                     std::string(kLate[static_cast<size_t>(policy.late)]) +
+                     (views ? ", views" : ", no views") + ", delay " + ms(link.delay) + " + " +
+                     ms(link.jitter) + "; steps";
+  for (const NodeProfile& n : nodes) text += " " + ms(n.step);
+  return text;
+}
+
+Scenario random_scenario(uint64_t seed) {
+  Random random(seed);
+  const int nodes = static_cast<int>(random.between(2, 6));
+  Config config;
+  config.tiers = {TierConfig{}, random_tier(random, nodes)};
+  Scenario s;
+  s.seed = seed;
+  s.link = random_link(random);
+  set_rules(s, config, 2 * s.link.delay + s.link.jitter);
+  const Micros step = random.between(1 * kMilli, 20 * kMilli);
+  for (int n = 0; n < nodes; ++n) {
+    NodeProfile node;
+    node.step = random.chance(0.2) ? step * random.between(2, 6) : step;
+    set_clock(node, random);
+    s.nodes.push_back(node);
+  }
+  s.views = s.policy.deadline > 0 || random.chance(0.4);
+  s.severity = severity(random);
+  s.problem = make_problem(nodes, random);
+  s.table = cut(s.problem->parameters(), nodes,
+                static_cast<int>(random.between(1, kMostFragments)));
+  set_length(s, random.between(20, 80), random);
+  return s;
+}
+
+Scenario random_scenario(const Config& config, uint64_t seed) {
+  Random random(seed);
+  Scenario s = configured(config, seed, random);
+  s.severity = severity(random);
+  set_length(s, random.between(40, 120), random);
+  return s;
+}
+
+Scenario scripted_scenario(const Config& config, std::vector<Fault> faults, uint64_t seed) {
+  Random random(seed);
+  Scenario s = configured(config, seed, random);
+  // Long enough for every fault to happen while there is training.
+  Micros end = 0;
+  for (const Fault& f : faults) end = std::max(end, f.at + f.lasts);
+  set_length(s, 20 + 2 * end / round_time(s), random);
+  s.faults = std::move(faults);
+  return s;
+}
+
+}  // namespace hybridsync

@@ -1,0 +1,206 @@
+#include "hybridsync/simulate/training.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "hybridsync/math/arithmetic.h"
+#include "hybridsync/math/hash.h"
+
+namespace hybridsync {
+namespace {
+
+// Rounding of a few hundred single-precision additions.
+constexpr float kRounding = 2e-5f;
+
+std::span<const float> floats(const ConstValues& values) {
+  return std::get<std::span<const float>>(values);
+}
+
+std::span<const float> floats(const Body& body) {
+  return {reinterpret_cast<const float*>(body.bytes->data()),
+          body.layout.values_bytes / sizeof(float)};
+}
+
+}  // namespace
+
+Training::Training(const Scenario& scenario, const Process& self, Desk& desk, Oracle& oracle,
+                   Random random)
+    : scenario_(scenario), self_(self), desk_(desk), oracle_(oracle), random_(random) {
+  const auto count = static_cast<size_t>(scenario.problem->parameters());
+  parameters_.resize(count);
+  gradient_.resize(count);
+  scratch_.resize(count);
+  scenario.problem->start(parameters_);
+  for (const Fragment& f : scenario.table.fragments) {
+    accounts_.emplace_back(f, self.node, scenario.policy.staleness, scenario.schedule, desk,
+                           [](Values) {});
+    books_.push_back({std::vector<float>(static_cast<size_t>(f.count)), 0, {}});
+  }
+  if (gradient_mode()) return;
+  for (Account& a : accounts_) a.set_anchor(as_const(part(parameters_, a)));
+}
+
+Values Training::part(std::vector<float>& of, const Account& account) const {
+  const Fragment& f = account.fragment();
+  return std::span<float>(of).subspan(static_cast<size_t>(f.offset), static_cast<size_t>(f.count));
+}
+
+Learned Training::learned(double loss) const {
+  const auto samples = scenario_.samples_per_step;
+  const auto weight = static_cast<double>(samples);
+  return {weight, samples, weight * loss, weight};
+}
+
+void Training::step() {
+  const double loss = scenario_.problem->gradient(self_.node, parameters_, random_, gradient_);
+  const Learned what = learned(loss);
+  ++steps_;
+  samples_ += what.samples;
+  for (Book& book : books_) book.samples += what.samples;
+  for (Account& a : accounts_) a.step(what);
+  if (gradient_mode()) return offer_gradient();
+  const auto rate = static_cast<float>(scenario_.problem->learning_rate());
+  for (float& g : gradient_) g *= rate;
+  for (size_t i = 0; i < parameters_.size(); ++i) parameters_[i] -= gradient_[i];
+  for (size_t f = 0; f < accounts_.size(); ++f)
+    add(as_const(part(gradient_, accounts_[f])), std::span<float>(books_[f].progress));
+}
+
+void Training::offer_gradient() {
+  for (size_t f = 0; f < accounts_.size(); ++f) {
+    Account& a = accounts_[f];
+    const ConstValues gradient = as_const(part(gradient_, a));
+    Contribution c;
+    c.weight = static_cast<double>(scenario_.samples_per_step);
+    c.samples = books_[f].samples;
+    c.steps = 1;
+    c.loss_weight = c.weight;
+    a.contribute_gradient(c, gradient, nullptr);
+    Body body;
+    body.bytes = std::make_shared<const Bytes>(copy_of(bytes_of(gradient)));
+    body.layout.values_bytes = body.bytes->size();
+    write_down(a, books_[f], &body);
+  }
+}
+
+void Training::take_gradient(Account& account, Book& book) {
+  const Values mean = part(scratch_, account), parameters = part(parameters_, account);
+  const auto change = account.apply(as_const(parameters), mean);
+  book.open.clear();
+  if (change.newest.weight > 0) {
+    scale(mean, scenario_.problem->learning_rate());
+    subtract(as_const(parameters), as_const(mean), parameters);
+  }
+  if (account.mode() == Mode::delta) account.set_anchor(as_const(parameters));
+}
+
+void Training::take_news() {
+  for (size_t f = 0; f < accounts_.size(); ++f) {
+    Account& a = accounts_[f];
+    if (!a.has_news()) continue;
+    if (a.mode() == Mode::gradient)
+      take_gradient(a, books_[f]);
+    else
+      take_news(a, books_[f]);
+  }
+}
+
+void Training::take_news(Account& account, Book& book) {
+  const Values parameters = part(parameters_, account);
+  const Values out = part(scratch_, account);
+  const auto change = account.apply(as_const(parameters), out);
+  if (change.moved) copy(as_const(out), parameters);
+  const int f = account.fragment().id;
+  std::vector<uint64_t> open;
+  account.each_unresolved([&](uint64_t ticket, const Body&) { open.push_back(ticket); });
+  for (uint64_t ticket : book.open)
+    if (!std::count(open.begin(), open.end(), ticket) &&
+        oracle_.fate(self_, f, ticket) == Oracle::Fate::returned)
+      give_back(f, ticket, book);
+  for (uint64_t ticket : oracle_.take_restored(self_, f)) give_back(f, ticket, book);
+  book.open = std::move(open);
+  check(account, book);
+}
+
+void Training::give_back(int fragment, uint64_t ticket, Book& book) {
+  const Oracle::Offered& offer = oracle_.offer(self_, fragment, ticket);
+  book.samples += offer.samples;
+  if (offer.body.layout.values_bytes == 0) return;
+  const auto values = floats(offer.body);
+  add(ConstValues(values), std::span<float>(book.progress));
+}
+
+// anchor - parameters = unresolved + progress
+void Training::check(const Account& account, const Book& book) {
+  if (account.mode() == Mode::gradient) return;
+  std::vector<float> rest(floats(account.anchor()).begin(), floats(account.anchor()).end());
+  float size = 1;
+  for (float a : rest) size = std::max(size, std::abs(a));
+  subtract(std::span<const float>(rest), as_const(part(parameters_, account)),
+           std::span<float>(rest));
+  account.each_unresolved([&](uint64_t, const Body& body) {
+    const auto values = floats(body);
+    for (size_t i = 0; i < values.size(); ++i) rest[i] -= values[i];
+  });
+  float most = 0;
+  for (size_t i = 0; i < rest.size(); ++i)
+    most = std::max(most, std::abs(rest[i] - book.progress[i]));
+  if (most <= kRounding * size * static_cast<float>(16 + scenario_.schedule.every)) return;
+  oracle_.broken(Rule::account, account.fragment().id,
+                  "node " + std::to_string(self_.node) +
+                      ": anchor - parameters differs from unresolved + progress by " +
+                      std::to_string(most));
+}
+
+void Training::offer(bool ended, bool anything) {
+  if (gradient_mode()) return;
+  for (size_t f = 0; f < accounts_.size(); ++f) {
+    Account& a = accounts_[f];
+    const bool called = desk_.status(a.fragment().id).called;
+    // A fragment that everybody has finished needs no further round.
+    const bool left = a.position().steps() > 0 || (anything && !a.finished()) || called;
+    if (ended ? left : a.wants_to_contribute()) offer(a, books_[f], ended);
+  }
+}
+
+void Training::offer(Account& account, Book& book, bool ended) {
+  const size_t before = book.open.size();
+  // Finished is only who has nothing else on its way.
+  account.contribute(as_const(part(parameters_, account)), ended && before == 0, nullptr);
+  write_down(account, book, nullptr);
+}
+
+// A contribution that was just offered, if one was.
+void Training::write_down(const Account& account, Book& book, const Body* gradient) {
+  const int f = account.fragment().id;
+  size_t count = 0;
+  account.each_unresolved([&](uint64_t ticket, const Body& body) {
+    if (count++ < book.open.size()) return;
+    oracle_.offered(self_, f, ticket, {gradient ? *gradient : body, book.samples});
+    book.open.push_back(ticket);
+    book.samples = 0;
+    std::fill(book.progress.begin(), book.progress.end(), 0.0f);
+  });
+}
+
+bool Training::must_wait() const {
+  return std::any_of(accounts_.begin(), accounts_.end(),
+                     [](const Account& a) { return a.must_wait(); });
+}
+
+bool Training::at_rest() const {
+  for (size_t f = 0; f < accounts_.size(); ++f) {
+    if (books_[f].samples > 0 || accounts_[f].has_news()) return false;
+    for (uint64_t ticket : books_[f].open)
+      if (oracle_.offer(self_, accounts_[f].fragment().id, ticket).samples > 0) return false;
+  }
+  return true;
+}
+
+std::vector<Oracle::Trained> Training::trained() const {
+  std::vector<Oracle::Trained> all;
+  for (const Book& book : books_) all.push_back({samples_, book.samples});
+  return all;
+}
+
+}  // namespace hybridsync

@@ -1,0 +1,41 @@
+#include "hybridsync/simulate/virtual_node.h"
+
+namespace hybridsync {
+namespace {
+
+Lane::Options lane_options(const Scenario& scenario, const Process& self) {
+  Lane::Options options;
+  options.run_id = "simulated";
+  options.self = self;
+  options.table = scenario.table;
+  options.schedule = scenario.schedule;
+  options.policy = scenario.policy;
+  options.outer = scenario.outer;
+  options.heartbeats = has_coordinator(scenario);
+  options.views = scenario.views;
+  return options;
+}
+
+}  // namespace
+
+VirtualProcess::VirtualProcess(const Scenario& scenario, const Process& self, Oracle& oracle,
+                               Random random, Lane::SendFunction send)
+    : desk(scenario.table, scenario.table.of_lane(0)),
+      lane(lane_options(scenario, self), desk, std::move(send)),
+      training(scenario, self, desk, oracle, random) {
+  desk.on_work([this] { work = true; });
+}
+
+View first_view(const FragmentTable& table) {
+  View view;
+  view.epoch = 1;
+  for (int node = 0; node < table.nodes; ++node) view.members.push_back({node, 0});
+  for (const Fragment& f : table.fragments) view.owners.push_back(table.owner(f.id));
+  return view;
+}
+
+bool has_coordinator(const Scenario& scenario) {
+  return scenario.views || scenario.policy.staleness > 0;
+}
+
+}  // namespace hybridsync
