@@ -71,7 +71,7 @@ class States {
 
 // Everything goes on without faults, fairly: whatever is in flight arrives, then everybody does
 // what it can, and now and then questions are asked again. Training is slow enough that who only
-// follows can catch up.
+// follows can catch up, and the grace time long enough that who is called comes in time.
 class Drain {
  public:
   Drain(SmallWorlds& worlds, World world, const WalkOptions& options)
@@ -131,8 +131,16 @@ class Drain {
         if (!view.has(seat.self()) && !options_.everybody_back) continue;
         const bool in = view.has(seat.self()) && seat.ready() && seat.epoch() == view.epoch;
         if (!in || seat.lineage().version < goals_[static_cast<size_t>(f)]) return false;
+        if (node != options_.idle && !took_part(node, f)) return false;
       }
     return true;
+  }
+
+  // A contribution of it was applied lately.
+  bool took_part(int node, int f) const {
+    const Place& p = *worlds_.place(world_, node, f);
+    const Past* before = p.past->at(p.past->version - 2 * worlds_.options().nodes);
+    return p.past->samples(p.seat.self()) > before->samples(p.seat.self());
   }
 
   std::string where() const {
@@ -179,7 +187,7 @@ class Drain {
           worlds_.place(world_, node, f)->may_contribute(staleness))
         if (auto wrong = apply({Kind::contribute, node, f, {}, 0})) return wrong;
       for (Timer timer : kTimers) {
-        if (timer != Timer::close && !ask) continue;
+        if (timer == Timer::close ? trains_ : !ask) continue;
         if (!worlds_.place(world_, node, f)->seat.due(timer)) continue;
         if (auto wrong = apply({Kind::fire, node, f, timer, 0})) return wrong;
       }
