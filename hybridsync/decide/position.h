@@ -80,6 +80,12 @@ class Position {
   }
   void settle(int contributions) { unresolved_ -= contributions; }
 
+  // A contribution was thrown away; its version is open to another one.
+  void drop(const Contribution& c) {
+    --unresolved_;
+    offered_ = std::min(offered_, c.at - 1);
+  }
+
   // A contribution is progress again, on top of what the parameters stand on now: like a residual
   // it is as old as its offer.
   void take_back(const Contribution& c, bool was_unresolved) {

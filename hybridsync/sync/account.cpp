@@ -169,7 +169,7 @@ void Account::take(const GivenBack& news, Values progress, Values, Change& chang
                                [&](const Open& o) { return o.ticket == news.contribution.ticket; });
   if (at == open_.end()) return;
   if (news.reason == ReturnReason::dropped) {
-    position_.settle(1);
+    position_.drop(news.contribution);
     change.moved = true;
   } else {
     if (at->body.layout.values_bytes > 0) add(values_of(at->body), progress);

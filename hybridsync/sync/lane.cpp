@@ -219,7 +219,8 @@ void Lane::keep(Message& message, Body body) {
 
 void Lane::on_lost(const PeerLost& lost, Micros now) {
   if (options_.views) {
-    suspects_.insert(lost.node);
+    const View view = seats_.empty() ? View{} : seats_.begin()->second.view();
+    if (const Process* process = view.find(lost.node)) suspects_[lost.node] = *process;
     return suspect(now);
   }
   if (has_left(lost.node) || (!seats_.empty() && finished())) return;
@@ -228,10 +229,15 @@ void Lane::on_lost(const PeerLost& lost, Micros now) {
 }
 
 // Said again with every heartbeat for as long as nothing is heard from it: only so can the
-// coordinator tell a cut between two members from a moment's trouble.
+// coordinator tell a cut between two members from a moment's trouble. A process that has left the
+// view is no longer suspected: the one that comes back may never have a reason to speak to this
+// node.
 void Lane::suspect(Micros now) {
-  const Epoch epoch = seats_.empty() ? 0 : seats_.begin()->second.epoch();
-  for (int node : suspects_) to_coordinator({options_.self, epoch, -1, Suspect{node}}, now);
+  if (suspects_.empty()) return;
+  const View view = seats_.empty() ? View{} : seats_.begin()->second.view();
+  std::erase_if(suspects_, [&](const auto& suspect) { return !view.has(suspect.second); });
+  for (const auto& [node, process] : suspects_)
+    to_coordinator({options_.self, view.epoch, -1, Suspect{node}}, now);
 }
 
 void Lane::leave() {

@@ -120,7 +120,8 @@ class Lane {
   std::optional<Coordinator> coordinator_;
   std::function<void(const View&)> persist_;
   bool joining_ = false;
-  std::set<int> suspects_;  // connections that broke, until something comes again
+  // Members to which the connection broke, by node, until something comes again.
+  std::map<int, Process> suspects_;
 
   std::map<int, std::map<uint64_t, Body>> bodies_;  // by fragment, then handle
   uint64_t next_handle_ = 1;
