@@ -7,7 +7,7 @@
 namespace hybridsync {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
-constexpr int kSlower = 20;
+constexpr int kSlower = 100;
 #else
 constexpr int kSlower = 1;
 #endif
