@@ -139,6 +139,7 @@ Actions Seat::install(const View& view, Micros now) {
   owner_.open(View{}, lineage());
   retries_ = 0;
   remind_at_.reset();
+  close_at_.reset();
   if (planted(Bug::forget_outbox)) member_.clear_outbox();
   std::erase_if(early_, [&](const Heard& h) { return h.epoch < view.epoch; });
   if (!is_member()) {
@@ -467,6 +468,7 @@ void Seat::take_back(uint64_t sequence, ReturnReason reason, Actions& out) {
 bool Seat::may_skip(Micros now) const { return now - heard_ <= policy_.suspect_after; }
 
 void Seat::decide(Micros now, Actions& out) {
+  close_at_.reset();  // also of a round that was another epoch's
   if (!ready_ || !owns() || lacks_anchor()) return;
   CloseDecision decision = owner_.decide(lineage(), now, may_skip(now));
   if (const auto* call = std::get_if<CallFor>(&decision)) {
@@ -479,7 +481,6 @@ void Seat::decide(Micros now, Actions& out) {
     }
     decision = owner_.decide(lineage(), now, may_skip(now));
   }
-  close_at_.reset();
   if (const auto* wait = std::get_if<WaitFor>(&decision)) {
     close_at_ = wait->until;
     if (wait->permission) close_at_ = now + policy_.heartbeat;

@@ -246,8 +246,12 @@ void NodeRounds::everybody_has_read() {
 // All fragments or those that are due.
 void NodeRounds::contribute(bool all, bool finished) {
   for (auto& [f, account] : accounts_) {
-    const bool last = finished && account.position().unresolved() == 0;
-    if (account.finished() || (!all && !account.wants_to_contribute())) continue;
+    const bool settled = account.position().unresolved() == 0;
+    const bool last = finished && settled;
+    // Nothing is offered only while nothing is open: otherwise there would always be something,
+    // and nobody would ever have finished.
+    const bool due = all ? settled || account.position().steps() > 0 : account.wants_to_contribute();
+    if (account.finished() || !due) continue;
     const bool with_side =
         f == 0 && account.position().since().weight > 0 && statistics_ != StatsAtSync::none;
     SideData statistics;
