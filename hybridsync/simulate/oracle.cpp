@@ -44,6 +44,15 @@ void Oracle::offered(const Process& process, int fragment, uint64_t ticket, Offe
   fragments_[static_cast<size_t>(fragment)].places[process].offers[ticket] = std::move(offered);
 }
 
+void Oracle::taken_back(const Process& process, int fragment, uint64_t ticket) {
+  Place& place = fragments_[static_cast<size_t>(fragment)].places[process];
+  const auto sequence = place.sequences.find(ticket);
+  if (sequence == place.sequences.end())
+    place.offers.erase(ticket);  // it never left the node
+  else
+    place.made[sequence->second - 1].taken_back = true;
+}
+
 const Oracle::Offered& Oracle::offer(const Process& process, int fragment, uint64_t ticket) const {
   return fragments_[static_cast<size_t>(fragment)].places.at(process).offers.at(ticket);
 }
@@ -306,6 +315,8 @@ void Oracle::check_end(const std::vector<const Seat*>& seats) {
   Tree& t = tree(*seats.front());
   const uint64_t head = seats.front()->lineage().chain;
   for (const Seat* seat : seats)
+    for (const Contribution& c : seat->member().outbox()) learn(*seat, c);
+  for (const Seat* seat : seats)
     if (seat->lineage().chain != head)
       return broken(Rule::identical_anchors, f,
                      words(seat->self()) + " ends at " + at(seat->lineage().version) + ", " +
@@ -340,6 +351,7 @@ void Oracle::check_place(int f, const Process& process, Place& place, const Seat
       broken(Rule::exactly_once, f, name(f, process, i + 1) + " came back, and is applied");
     if (held > 0) applied += c.samples;
     if (made.fate == Fate::dropped) dropped += c.samples;
+    if (made.fate == Fate::returned && !made.taken_back) lost += c.samples;
     if (held > 0 || back) continue;
     const bool in_outbox = seat && made.fate == Fate::open;
     (in_outbox ? open : lost) += c.samples;
@@ -348,6 +360,9 @@ void Oracle::check_place(int f, const Process& process, Place& place, const Seat
               name(f, process, i + 1) + " was applied in results that are gone, and is lost");
   }
   if (!place.ended) return;
+  // What nothing had been done with yet when the process died.
+  for (const auto& [ticket, offer] : place.offers)
+    if (!seat && !place.sequences.contains(ticket)) lost += offer.samples;
   const int64_t found = applied + dropped + open + lost + place.trained.progress;
   if (found != place.trained.samples)
     broken(Rule::account, f,

@@ -39,6 +39,9 @@ class Oracle {
   };
   void offered(const Process& process, int fragment, uint64_t ticket, Offered offered);
 
+  // It came back, and training has made it progress again.
+  void taken_back(const Process& process, int fragment, uint64_t ticket);
+
   // --- what a seat does: right before it is performed
 
   void see(const Seat& seat, const Action& action);
@@ -98,6 +101,7 @@ class Oracle {
     Contribution contribution;
     std::vector<uint64_t> in;  // chains of the results that hold it
     Fate fate = Fate::open;
+    bool taken_back = false;   // by training
   };
   struct Step {  // one result of the tree of lineages
     uint64_t parent = 0;

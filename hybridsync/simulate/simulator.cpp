@@ -92,6 +92,7 @@ class Simulation {
   void check_reports(Node& n);
   bool all_done();
   void check_end();
+  void check_parameters();
   void finish(SimulatedRun& run);
   std::string who_waits() const;
 
@@ -354,7 +355,7 @@ void Simulation::end_process(Node& n) {
 
 // --- training
 
-bool Simulation::idle(const Node& n) const { return !n.process->computing && !n.process->busy; }
+bool Simulation::idle(const Node& n) const { return !n.process->computing && n.process->busy == 0; }
 
 Micros Simulation::step_time(Node& n) {
   double time = static_cast<double>(n.step) * n.slowness;
@@ -383,13 +384,13 @@ void Simulation::train(Node& n) {
   const Lineage& lineage = p.lane.seats().begin()->second.lineage();
   p.over = n.no_more_data || n.leaving || lineage.total_samples >= scenario_.total_samples;
   if (p.over) {
-    const bool rest = p.lane.finished() && p.training.at_rest();
-    if (!rest) p.training.offer(true, !n.leaving);
+    p.training.offer(true, !n.leaving);
     if (n.leaving && p.training.at_rest()) leave(n);
     return;
   }
   p.training.offer(false, false);
-  if (p.busy || p.training.must_wait()) return;
+  if (p.busy > 0) return;
+  if (p.training.must_wait()) return say(n.number, -1, [] { return std::string("waits"); });
   p.computing = true;
   plan(now_ + step_time(n), Kind::step, n.number);
 }
@@ -423,8 +424,7 @@ void Simulation::begin(size_t index) {
     case FaultKind::slow: n.slowness *= f.factor; break;
     case FaultKind::drift: n.clock.set_rate(std::llround(f.factor), now_); break;
     case FaultKind::busy:
-      n.process->busy = true;
-      n.process->desk.set_busy(true);
+      if (n.process->busy++ == 0) n.process->desk.set_busy(true);
       break;
     case FaultKind::finish: n.no_more_data = true; break;
     case FaultKind::leave: n.leaving = true; break;
@@ -454,10 +454,9 @@ void Simulation::end(size_t index) {
     case FaultKind::slow: n.slowness /= f.factor; break;
     case FaultKind::drift: n.clock.set_rate(0, now_); break;
     case FaultKind::busy:
-      if (!same_process) break;
-      n.process->busy = false;
+      if (!same_process || --n.process->busy > 0) break;
       n.process->desk.set_busy(false);
-      if (n.freezes == 0 && !n.process->computing) look(n);
+      plan(now_, Kind::look, n.number);
       break;
     case FaultKind::finish:
     case FaultKind::leave: break;
@@ -610,15 +609,14 @@ std::string Simulation::who_waits() const {
   return text;
 }
 
-// Everybody has finished, or the faults left nobody who could.
+// Everybody who is there has finished.
 bool Simulation::all_done() {
   bool somebody = false;
   for (const Node& n : nodes_) {
     if (!n.process) continue;
     somebody = true;
-    if (!n.process->lane.finished() || !n.process->training.at_rest()) return false;
-    const auto& seats = n.process->lane.seats();
-    for (const auto& [f, seat] : seats)
+    if (!n.process->lane.finished() || n.process->training.has_news()) return false;
+    for (const auto& [f, seat] : n.process->lane.seats())
       if (!seat.ready()) return false;
   }
   return somebody || events_.empty();
@@ -627,18 +625,29 @@ bool Simulation::all_done() {
 void Simulation::check_end() {
   for (Node& n : nodes_)
     if (n.process) oracle_.ended(self(n), n.process->training.trained());
-  const std::vector<float>* first = nullptr;
   for (size_t f = 0; f < progress_.size(); ++f) {
     std::vector<const Seat*> seats;
     for (const Node& n : nodes_)
       if (n.process) seats.push_back(&n.process->lane.seats().at(static_cast<int>(f)));
     oracle_.check_end(seats);
   }
+  check_parameters();
+}
+
+// Only who was away when the others finished has something left that nobody else has.
+void Simulation::check_parameters() {
+  const std::vector<float>* first = nullptr;
   for (const Node& n : nodes_) {
     if (!n.process) continue;
-    const auto& parameters = n.process->training.parameters();
-    if (!first) first = &parameters;
-    if (parameters != *first)
+    const Training& training = n.process->training;
+    if (!training.at_rest()) {
+      if (tally_.views == 0)
+        oracle_.broken(Rule::account, -1,
+                       "node " + std::to_string(n.number) + " ends with work that is not applied");
+      continue;
+    }
+    if (!first) first = &training.parameters();
+    if (training.parameters() != *first)
       oracle_.broken(Rule::identical_anchors, -1,
                      "node " + std::to_string(n.number) + " ends with other parameters");
   }

@@ -125,9 +125,9 @@ void Training::take_news(Account& account, Book& book) {
 void Training::give_back(int fragment, uint64_t ticket, Book& book) {
   const Oracle::Offered& offer = oracle_.offer(self_, fragment, ticket);
   book.samples += offer.samples;
-  if (offer.body.layout.values_bytes == 0) return;
-  const auto values = floats(offer.body);
-  add(ConstValues(values), std::span<float>(book.progress));
+  if (offer.body.layout.values_bytes > 0)
+    add(ConstValues(floats(offer.body)), std::span<float>(book.progress));
+  oracle_.taken_back(self_, fragment, ticket);
 }
 
 // anchor - parameters = unresolved + progress
@@ -157,8 +157,11 @@ void Training::offer(bool ended, bool anything) {
   for (size_t f = 0; f < accounts_.size(); ++f) {
     Account& a = accounts_[f];
     const bool called = desk_.status(a.fragment().id).called;
+    // Nothing is offered only while nothing else is open: otherwise there would always be
+    // something, and nobody would ever have finished.
+    const bool nothing = called || (anything && books_[f].open.empty());
     // A fragment that everybody has finished needs no further round.
-    const bool left = a.position().steps() > 0 || (anything && !a.finished()) || called;
+    const bool left = !a.finished() && (a.position().steps() > 0 || nothing);
     if (ended ? left : a.wants_to_contribute()) offer(a, books_[f], ended);
   }
 }
@@ -190,11 +193,16 @@ bool Training::must_wait() const {
 
 bool Training::at_rest() const {
   for (size_t f = 0; f < accounts_.size(); ++f) {
-    if (books_[f].samples > 0 || accounts_[f].has_news()) return false;
+    if (books_[f].samples > 0) return false;
     for (uint64_t ticket : books_[f].open)
       if (oracle_.offer(self_, accounts_[f].fragment().id, ticket).samples > 0) return false;
   }
   return true;
+}
+
+bool Training::has_news() const {
+  return std::any_of(accounts_.begin(), accounts_.end(),
+                     [](const Account& a) { return a.has_news(); });
 }
 
 std::vector<Oracle::Trained> Training::trained() const {

@@ -26,7 +26,8 @@ class Training {
   void offer(bool ended, bool anything);
   bool must_wait() const;
 
-  // Everything is applied, and nothing is left that anybody else does not have.
+  bool has_news() const;
+  // Everything that it learned is applied.
   bool at_rest() const;
   int64_t steps() const { return steps_; }
   std::vector<Oracle::Trained> trained() const;

@@ -22,7 +22,7 @@ struct VirtualProcess {
   Training training;
   bool started = false;  // trains; a process that joins waits until it has everything
   bool computing = false;
-  bool busy = false;
+  int busy = 0;  // with so many things
   bool over = false;  // its training
   bool look_planned = false;
   bool work = false;  // for the comm side
