@@ -97,16 +97,47 @@ void add_closing(StepRecord& step, const StepRecord& closing) {
   step.rounds = closing.rounds;
 }
 
+using ByNode = std::map<std::pair<int64_t, int>, StepRecord>;  // by step and node
+using ByStep = std::map<int64_t, std::vector<const StepRecord*>>;
+
+ByStep at_equal_steps(const ByNode& by_node) {
+  ByStep by_step;
+  for (const auto& [key, r] : by_node) by_step[r.step].push_back(&r);
+  return by_step;
+}
+
+ByStep at_equal_times(const ByNode& by_node) {
+  ByStep by_step;
+  std::vector<const StepRecord*> leading;  // the steps of one node
+  if (by_node.empty()) return by_step;
+  const int leader = by_node.rbegin()->second.node;
+  for (const auto& [key, r] : by_node) {
+    if (r.node != leader) continue;
+    leading.push_back(&r);
+    by_step[r.step].push_back(&r);
+  }
+  const auto sooner = [](const StepRecord* a, double seconds) { return a->seconds < seconds; };
+  for (const auto& [key, r] : by_node) {
+    if (r.node == leader) continue;
+    auto at = std::lower_bound(leading.begin(), leading.end(), r.seconds, sooner);
+    if (at == leading.end()) --at;
+    by_step[(*at)->step].push_back(&r);
+  }
+  return by_step;
+}
+
+bool delayed(const StepRecord& r) { return r.mode == "delayed"; }
+
 }  // namespace
 
 std::vector<StepRecord> merge_nodes(const std::vector<StepRecord>& steps) {
-  std::map<std::pair<int64_t, int>, StepRecord> by_node;
+  ByNode by_node;
   for (const StepRecord& r : steps) {
     const auto [at, is_first] = by_node.try_emplace({r.step, r.node}, r);
     if (!is_first) add_closing(at->second, r);
   }
-  std::map<int64_t, std::vector<const StepRecord*>> by_step;
-  for (const auto& [key, r] : by_node) by_step[r.step].push_back(&r);
+  const bool lags = std::any_of(steps.begin(), steps.end(), delayed);
+  const ByStep by_step = lags ? at_equal_times(by_node) : at_equal_steps(by_node);
   std::vector<StepRecord> merged;
   merged.reserve(by_step.size());
   for (const auto& [step, nodes] : by_step) merged.push_back(merged_step(nodes));

@@ -10,7 +10,9 @@ namespace hybridsync {
 
 // One record per step in order: bytes are summed over the nodes; loss, norm and times are means
 // over the nodes that recorded the step (of those that are numbers); samples, seconds, rounds are
-// the largest.
+// the largest. Nodes of a delayed run take their steps at different times: there the steps are
+// those of the node that took most, and another node's step belongs to the first of these that
+// ended no sooner (after the last one, to the last).
 std::vector<StepRecord> merge_nodes(const std::vector<StepRecord>& steps);
 
 // Seconds per step, mean over the steps; the six parts add up to total().

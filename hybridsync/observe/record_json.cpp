@@ -22,6 +22,8 @@ void each_field(Record& r, Field field) {
   field("K", r.interval);
   field("sync/rounds", r.rounds);
   field("sync/mode", r.mode);
+  field("sync/contributors", r.contributors);
+  field("sync/age", r.age);
   field("time_metrics/compute(s)", r.compute_seconds);
   field("time_metrics/reduce(s)", r.reduce_seconds);
   field("time_metrics/reduce_wait(s)", r.reduce_wait_seconds);
@@ -32,6 +34,24 @@ void each_field(Record& r, Field field) {
   field("comm/fast_bytes", r.bytes_fast);
   field("comm/slow_sent_bytes", r.bytes_sent_slow);
   field("comm/slow_received_bytes", r.bytes_received_slow);
+}
+
+template <class Record, class Field>
+void each_ledger_field(Record& l, Field field) {
+  field("ledger/contributed", l.contributed);
+  field("ledger/applied", l.applied);
+  field("ledger/returned", l.returned);
+  field("ledger/dropped", l.dropped);
+  field("ledger/restored", l.restored);
+  field("ledger/lost", l.lost);
+  field("ledger/lost_norm", l.lost_norm);
+  field("ledger/skipped", l.skipped);
+  field("ledger/mismatches", l.mismatches);
+  field("ledger/ages", l.ages);
+  field("ledger/skipped_by_node", l.skipped_by_node);
+  field("ledger/samples_contributed", l.samples_contributed);
+  field("ledger/samples_applied", l.samples_applied);
+  field("ledger/samples_returned", l.samples_returned);
 }
 
 double end_to_end_seconds(const StepRecord& r) {
@@ -52,7 +72,9 @@ struct Reader {
 
 Json to_json(const StepRecord& record, double samples_per_second) {
   Json line = Json::object();
-  each_field(record, [&](const char* key, const auto& value) { line[key] = value; });
+  const auto put = [&](const char* key, const auto& value) { line[key] = value; };
+  each_field(record, put);
+  if (record.ledger != LedgerRecord{}) each_ledger_field(record.ledger, put);
   line["time_metrics/end_to_end(s)"] = end_to_end_seconds(record);
   line["throughput(tps)"] = samples_per_second;
   return line;
@@ -82,6 +104,7 @@ StepRecord step_from_json(const Json& line) {
   line.at("step");
   StepRecord record;
   each_field(record, Reader{line});
+  if (line.contains("ledger/contributed")) each_ledger_field(record.ledger, Reader{line});
   return record;
 }
 

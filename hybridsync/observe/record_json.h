@@ -23,7 +23,8 @@ struct EventRecord {
   Json fields = Json::object();  // more, by kind; may not use the names above
 };
 
-// One line of metrics.jsonl. throughput(tps) is samples per second of the whole run.
+// One line of metrics.jsonl. throughput(tps) is samples per second of the whole run. An empty
+// ledger is left out: nothing was contributed yet, or there is one node.
 Json to_json(const StepRecord& record, double samples_per_second);
 Json to_json(const EvaluationRecord& record);
 Json to_json(const EventRecord& record);

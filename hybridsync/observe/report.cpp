@@ -37,12 +37,14 @@ std::string colour_of(size_t index) {
   return "hsl(" + std::to_string(index * 137 % 360) + " 55% 50%)";
 }
 
-std::string swatch(const std::string& colour, int strength = 100) {
+std::string css_colour(const std::string& colour, int strength) {
   const std::string full = colour.starts_with("--") ? "var(" + colour + ")" : colour;
-  const std::string value = strength == 100 ? full
-                                            : "color-mix(in srgb, " + full + " " +
-                                                  std::to_string(strength) + "%, var(--card))";
-  return "<i class=\"swatch\" style=\"--c:" + value + "\"></i>";
+  if (strength == 100) return full;
+  return "color-mix(in srgb, " + full + " " + std::to_string(strength) + "%, var(--card))";
+}
+
+std::string swatch(const std::string& colour, int strength = 100) {
+  return "<i class=\"swatch\" style=\"--c:" + css_colour(colour, strength) + "\"></i>";
 }
 
 std::string swatch(const Shown& run) { return swatch(run.colour, run.strength); }
@@ -313,6 +315,76 @@ std::string parts_of(const std::vector<Shown>& shown) {
          "it.</p>";
 }
 
+// Of the age's colour, the darker the older.
+int strength_of_age(size_t age, size_t oldest) {
+  return oldest == 0 ? 25 : 25 + static_cast<int>(75 * age / oldest);
+}
+
+std::string ages_row(const Shown& run, size_t oldest) {
+  const RunSummary& s = run.data->summary;
+  const double applied = std::max(1.0, static_cast<double>(s.applied));
+  std::string html = "<div class=\"part-row\"><span class=\"name\">" + swatch(run) +
+                     escaped(run.label) + "</span><div class=\"stack\">";
+  for (size_t age = 0; age < s.ages.size(); ++age) {
+    const double part = static_cast<double>(s.ages[age]) / applied;
+    if (part <= 0) continue;
+    html += "<i style=\"--c:" + css_colour("--exchange", strength_of_age(age, oldest)) +
+            ";width:" + fixed(part * 100, 3) + "%\" title=\"age " + std::to_string(age) + ": " +
+            std::to_string(s.ages[age]) + " contributions\"></i>";
+  }
+  return html + "</div><span class=\"total\">" + std::to_string(s.applied) + "</span></div>\n";
+}
+
+std::string joined(const std::vector<int64_t>& counts) {
+  std::string text;
+  for (int64_t count : counts) text += (text.empty() ? "" : ", ") + std::to_string(count);
+  return text.empty() ? "-" : text;
+}
+
+std::string ages_table(const std::vector<const Shown*>& runs, size_t oldest) {
+  std::string html = "<table><thead><tr><th scope=\"col\">run</th>";
+  const auto head = [&](const std::string& t) { html += "<th scope=\"col\">" + t + "</th>"; };
+  for (size_t age = 0; age <= oldest; ++age) head("age " + std::to_string(age));
+  for (const char* title : {"returned", "dropped", "lost", "skipped, by node"}) head(title);
+  html += "</tr></thead><tbody>\n";
+  for (const Shown* run : runs) {
+    const RunSummary& s = run->data->summary;
+    const auto cell = [&](const std::string& t) { html += "<td>" + t + "</td>"; };
+    html += "<tr><th scope=\"row\">" + swatch(*run) + escaped(run->label) + "</th>";
+    for (size_t age = 0; age <= oldest; ++age)
+      cell(std::to_string(age < s.ages.size() ? s.ages[age] : 0));
+    for (int64_t count : {s.returned, s.dropped, s.lost}) cell(std::to_string(count));
+    cell(joined(ledger_of(run->data->steps).skipped_by_node));
+    html += "</tr>\n";
+  }
+  return html + "</tbody></table>";
+}
+
+// A section of runs whose nodes did not wait for each other; nothing without any.
+std::string ages_of(const std::vector<Shown>& shown) {
+  std::vector<const Shown*> runs;
+  size_t oldest = 0;
+  for (const Shown& run : shown) {
+    const RunSummary& s = run.data->summary;
+    if (!s.lagged()) continue;
+    runs.push_back(&run);
+    oldest = std::max(oldest, s.ages.size() - std::min<size_t>(s.ages.size(), 1));
+  }
+  if (runs.empty()) return "";
+  std::string html =
+      "<section class=\"ages\">\n  <h2>Age of contributions</h2>\n  <div class=\"parts\">\n";
+  for (const Shown* run : runs) html += ages_row(*run, oldest);
+  html += "<div class=\"part-key\">";
+  for (size_t age = 0; age <= oldest; ++age)
+    html += "<span>" + swatch("--exchange", strength_of_age(age, oldest)) + "age " +
+            std::to_string(age) + "</span>";
+  return html + "</div></div>\n<div class=\"scroll\">" + ages_table(runs, oldest) +
+         "</div>\n<p class=\"caption\">Contributions to all fragments, by the versions that came "
+         "between what they were computed on and the result that holds them. Returned ones were "
+         "contributed again; dropped and lost ones are in no result. Skipped: times that a round "
+         "closed without the node, from node 0.</p>\n</section>\n";
+}
+
 std::string events_table(const std::vector<EventRecord>& events) {
   std::string html =
       "<div class=\"scroll\"><table class=\"events\"><thead><tr><th scope=\"col\">time</th><th "
@@ -369,6 +441,7 @@ std::string report_html(const std::vector<RunData>& runs) {
                  {"chips", chips_of(shown)},
                  {"curves_caption", escaped(curves_caption(shown))},
                  {"parts", parts_of(shown)},
+                 {"ages", ages_of(shown)},
                  {"events", events_of(shown)},
                  {"configs", configs_of(shown)},
                  {"footer", "Written by hybridsync. Charts: uPlot 1.6.32 (MIT), inside this file."},

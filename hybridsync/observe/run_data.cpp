@@ -1,6 +1,7 @@
 #include "hybridsync/observe/run_data.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -54,6 +55,34 @@ std::string name_of(const std::string& folder) {
   return path.filename().empty() ? folder : path.filename().string();
 }
 
+void add(std::vector<int64_t>& counts, const std::vector<int64_t>& more) {
+  counts.resize(std::max(counts.size(), more.size()));
+  for (size_t i = 0; i < more.size(); ++i) counts[i] += more[i];
+}
+
+void add(LedgerRecord& sum, const LedgerRecord& l) {
+  for (int64_t LedgerRecord::*count :
+       {&LedgerRecord::contributed, &LedgerRecord::applied, &LedgerRecord::returned,
+        &LedgerRecord::dropped, &LedgerRecord::restored, &LedgerRecord::lost,
+        &LedgerRecord::skipped, &LedgerRecord::mismatches, &LedgerRecord::samples_contributed,
+        &LedgerRecord::samples_applied, &LedgerRecord::samples_returned})
+    sum.*count += l.*count;
+  sum.lost_norm = std::hypot(sum.lost_norm, l.lost_norm);
+  add(sum.ages, l.ages);
+  add(sum.skipped_by_node, l.skipped_by_node);
+}
+
+void add_ledger(RunSummary& s, const LedgerRecord& l) {
+  s.contributed = l.contributed;
+  s.applied = l.applied;
+  s.returned = l.returned;
+  s.dropped = l.dropped;
+  s.lost = l.lost;
+  s.skipped = l.skipped;
+  s.mismatches = l.mismatches;
+  s.ages = l.ages;
+}
+
 // What the records alone show of a run that has no summary.
 RunSummary summary_of(const RunData& run) {
   RunSummary s;
@@ -71,9 +100,10 @@ RunSummary summary_of(const RunData& run) {
     s.seconds = last.seconds;
     s.k_final = last.interval;
     s.rounds = last.rounds;
-    const TimeByPart time = time_by_part(merged);
+    const TimeByPart time = time_by_part(run.steps);
     s.utilisation = time.compute / time.total();
   }
+  add_ledger(s, ledger_of(run.steps));
   if (!run.evaluations.empty()) {
     s.final_loss = run.evaluations.back().loss;
     s.final_accuracy = run.evaluations.back().accuracy;
@@ -128,6 +158,14 @@ std::string unused_name(const std::string& folder, const std::set<std::string>& 
 }
 
 }  // namespace
+
+LedgerRecord ledger_of(const std::vector<StepRecord>& steps) {
+  std::map<int, const StepRecord*> last;
+  for (const StepRecord& r : steps) last[r.node] = &r;
+  LedgerRecord sum;
+  for (const auto& [node, r] : last) add(sum, r->ledger);
+  return sum;
+}
 
 RunData read_run(const std::string& folder) {
   RunData run;

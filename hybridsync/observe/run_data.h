@@ -11,6 +11,9 @@
 
 namespace hybridsync {
 
+// Of all nodes at the end: the sum of their last lines.
+LedgerRecord ledger_of(const std::vector<StepRecord>& steps);
+
 struct RunData {
   std::string folder;
   std::vector<StepRecord> steps;  // of all nodes, in the order of the file

@@ -25,6 +25,8 @@ struct LedgerRecord {
   int64_t samples_contributed = 0;
   int64_t samples_applied = 0;
   int64_t samples_returned = 0;  // and restored
+
+  bool operator==(const LedgerRecord&) const = default;
 };
 
 struct StepRecord {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 
 #include "hybridsync/observe/units.h"
 
@@ -29,7 +30,14 @@ std::string accuracy(double value) { return percent(value, 2); }
 std::string share(double value) { return percent(value, 1); }
 std::string up_to_tenths(double value) { return fixed(value, value == std::floor(value) ? 0 : 1); }
 
-std::vector<Column> columns(bool ratios) {
+double late_share(const RunSummary& s) {
+  const auto applied = std::accumulate(s.ages.begin(), s.ages.end(), int64_t{0});
+  return applied > 0 ? 1 - static_cast<double>(s.ages[0]) / static_cast<double>(applied) : 0;
+}
+
+double oldest(const RunSummary& s) { return std::max(0.0, static_cast<double>(s.ages.size()) - 1); }
+
+std::vector<Column> columns(bool ratios, bool lags) {
   std::vector<Column> all{
       {"samples", [](const RunSummary& s) { return double(s.samples); }, whole},
       {"loss", [](const RunSummary& s) { return s.final_loss; }, four},
@@ -44,6 +52,11 @@ std::vector<Column> columns(bool ratios) {
       {"rounds", [](const RunSummary& s) { return double(s.rounds); }, up_to_tenths},
   };
   if (!ratios) std::erase_if(all, [](const Column& c) { return c.ratio != nullptr; });
+  if (!lags) return all;
+  all.push_back({"late", late_share, share});
+  all.push_back({"oldest", oldest, up_to_tenths});
+  all.push_back(
+      {"lost", [](const RunSummary& s) { return double(s.dropped + s.lost); }, up_to_tenths});
   return all;
 }
 
@@ -128,6 +141,14 @@ Json to_json(const RunSummary& s) {
           {"utilisation", s.utilisation},
           {"k_final", s.k_final},
           {"rounds", s.rounds},
+          {"contributed", s.contributed},
+          {"applied", s.applied},
+          {"returned", s.returned},
+          {"dropped", s.dropped},
+          {"lost", s.lost},
+          {"skipped", s.skipped},
+          {"mismatches", s.mismatches},
+          {"ages", s.ages},
           {"folder", s.folder}};
 }
 
@@ -145,6 +166,14 @@ RunSummary summary_from_json(const Json& object) {
   s.utilisation = number_at(object, "utilisation");
   object.at("k_final").get_to(s.k_final);
   object.at("rounds").get_to(s.rounds);
+  s.contributed = object.value("contributed", int64_t{0});
+  s.applied = object.value("applied", int64_t{0});
+  s.returned = object.value("returned", int64_t{0});
+  s.dropped = object.value("dropped", int64_t{0});
+  s.lost = object.value("lost", int64_t{0});
+  s.skipped = object.value("skipped", int64_t{0});
+  s.mismatches = object.value("mismatches", int64_t{0});
+  s.ages = object.value("ages", std::vector<int64_t>{});
   s.folder = object.value("folder", "");
   return s;
 }
@@ -169,7 +198,9 @@ std::vector<Comparison> compare(const std::vector<RunSummary>& summaries) {
 Table summary_table(const std::vector<RunSummary>& summaries) {
   const std::vector<Runs> groups = by_name(summaries);
   const std::vector<Comparison> ratios = compare(summaries);
-  const std::vector<Column> all = columns(groups.size() > 1);
+  const bool lags = std::any_of(summaries.begin(), summaries.end(),
+                                [](const RunSummary& s) { return s.lagged(); });
+  const std::vector<Column> all = columns(groups.size() > 1, lags);
   Table table;
   table.header = {"run"};
   for (const Column& c : all) table.header.push_back(c.title);

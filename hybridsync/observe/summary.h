@@ -22,12 +22,25 @@ struct RunSummary {
   double utilisation = 0;       // fraction of the time in which the ranks computed
   int64_t k_final = 1;
   int64_t rounds = 0;
+  // What became of the contributions of all nodes; see LedgerRecord.
+  int64_t contributed = 0;
+  int64_t applied = 0;
+  int64_t returned = 0;
+  int64_t dropped = 0;
+  int64_t lost = 0;
+  int64_t skipped = 0;
+  int64_t mismatches = 0;
+  std::vector<int64_t> ages = {};  // applied ones by age in versions, from 0
   std::string folder = {};
+
+  // Did a round close without somebody, or somebody's work come late?
+  bool lagged() const { return ages.size() > 1 || returned + dropped + lost + skipped > 0; }
 };
 
 // Keys as the members, in their order; summary.json and `bench --json` hold exactly this object.
 Json to_json(const RunSummary& summary);
-// Throws nlohmann::json::exception when a key is missing or has the wrong type.
+// Throws nlohmann::json::exception when a key is missing or has the wrong type. What became of
+// contributions may be missing: then nothing is known of it.
 RunSummary summary_from_json(const Json& object);
 
 struct Table {
@@ -42,7 +55,8 @@ struct Table {
 // One row per name, in order of first appearance. Several runs of a name (seeds) give their mean,
 // and a second row with min..max where it is not a point. With several names there are two more
 // columns, against the first row: how many times less time per sample, and bytes on the slow link
-// per sample.
+// per sample. With a run that lagged there are three more: the share of the applied contributions
+// that came late, the age of the oldest, and how many were thrown away or died with a process.
 Table summary_table(const std::vector<RunSummary>& summaries);
 
 // Runs of one name, as means over its seeds, against those of the first name.

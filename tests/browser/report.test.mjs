@@ -175,6 +175,24 @@ async function survivesHostileAndCutRuns(browser) {
   await page.close();
 }
 
+async function showsAgesOfDelayedRunsOnly(browser) {
+  const { page, wrong } = await open(browser, join(folder, "delayed.html"));
+  const heads = await page.locator(".ages thead th").allTextContents();
+  assert.deepEqual(heads, ["run", "age 0", "age 1", "age 2", "returned", "dropped", "lost", "skipped, by node"]);
+  assert.equal(await page.locator(".ages tbody tr").count(), 1);
+  const cells = (await page.locator(".ages tbody td").allTextContents()).slice(0, 3).map(Number);
+  const applied = cells.reduce((a, b) => a + b);
+  const bars = await page.locator(".ages .stack i").evaluateAll((all) => all.map((i) => i.getBoundingClientRect().width));
+  const whole = bars.reduce((a, b) => a + b);
+  bars.forEach((width, age) => assert.ok(Math.abs(width / whole - cells[age] / applied) < 0.01, `bars ${bars} of ${cells}`));
+  await page.locator(".ages").screenshot({ path: join(folder, "ages.png") });
+  assert.deepEqual(wrong, []);
+  await page.close();
+  const other = await open(browser, join(folder, "two.html"));
+  assert.equal(await other.page.locator(".ages").count(), 0);
+  await other.page.close();
+}
+
 async function printsInLightColours(browser) {
   const { page, wrong } = await open(browser, join(folder, "seeds.html"), {
     colorScheme: "dark", viewport: { width: 700, height: 900 },
@@ -192,7 +210,7 @@ async function printsInLightColours(browser) {
 
 const TESTS = [
   holdsCurves, switchesAxes, hidesARun, showsValuesUnderThePointer, suitsTheDarkAndNarrowScreens,
-  showsSeeds, survivesHostileAndCutRuns, printsInLightColours,
+  showsSeeds, showsAgesOfDelayedRunsOnly, survivesHostileAndCutRuns, printsInLightColours,
 ];
 
 async function main() {

@@ -53,6 +53,26 @@ TEST(Curves, TheRoundOfFinishBelongsToTheLastStep) {
   EXPECT_EQ(merged[1].seconds, 9);
 }
 
+TEST(Curves, NodesOfDifferentSpeedAreMergedByTime) {
+  std::vector<StepRecord> steps;
+  for (int64_t step : {1, 2, 3, 4}) steps.push_back(record(0, step, 1, 5));
+  for (int64_t step : {1, 2, 3}) {
+    StepRecord slow = record(1, step, 3, 7);
+    slow.seconds = 1.5 * double(step);  // 1.5, 3, 4.5: in steps 2, 3 and after the last
+    slow.samples = 1000;                // of the whole run, so far along
+    steps.push_back(slow);
+  }
+  for (StepRecord& r : steps) r.mode = "delayed";
+  const auto merged = merge_nodes(steps);
+  ASSERT_EQ(merged.size(), 4u);
+  std::vector<double> losses, bytes;
+  for (const StepRecord& r : merged) losses.push_back(r.loss);
+  for (const StepRecord& r : merged) bytes.push_back(double(r.bytes_sent_slow));
+  EXPECT_THAT(losses, ElementsAre(1, 2, 2, 2));
+  EXPECT_THAT(bytes, ElementsAre(5, 12, 12, 12));
+  EXPECT_EQ(merged[0].samples, 10);
+}
+
 TEST(Curves, ThinningAverages) {
   EXPECT_THAT(thinned({1, 2, 3, 4, 5, 6}, 3), ElementsAre(1.5, 3.5, 5.5));
   EXPECT_THAT(thinned({1, 3, kNan, 6}, 2), ElementsAre(2, 6));

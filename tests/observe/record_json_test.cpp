@@ -33,7 +33,28 @@ StepRecord full_record() {
   r.bytes_fast = 1;
   r.bytes_sent_slow = 2;
   r.bytes_received_slow = 3;
+  r.contributors = 3;
+  r.age = 1;
   return r;
+}
+
+LedgerRecord full_ledger() {
+  LedgerRecord l;
+  l.contributed = 29;
+  l.applied = 21;
+  l.returned = 3;
+  l.dropped = 2;
+  l.restored = 1;
+  l.lost = 4;
+  l.lost_norm = 0.25;
+  l.skipped = 6;
+  l.mismatches = 7;
+  l.ages = {18, 2, 1};
+  l.skipped_by_node = {0, 1, 5};
+  l.samples_contributed = 2900;
+  l.samples_applied = 2100;
+  l.samples_returned = 400;
+  return l;
 }
 
 TEST(RecordJson, KeysFollowTorchtitan) {
@@ -57,6 +78,27 @@ TEST(RecordJson, EndToEndCountsTheWaitedPartOfTheReductionOnly) {
 TEST(RecordJson, AStepSurvives) {
   const Json line = to_json(full_record(), 640);
   EXPECT_EQ(dump(to_json(step_from_json(Json::parse(dump(line))), 640)), dump(line));
+}
+
+TEST(RecordJson, TheLedgerSurvives) {
+  StepRecord r = full_record();
+  r.ledger = full_ledger();
+  const Json line = Json::parse(dump(to_json(r, 640)));
+  EXPECT_EQ(step_from_json(line).ledger, full_ledger());
+  EXPECT_EQ(step_from_json(line).contributors, 3);
+  EXPECT_EQ(step_from_json(line).age, 1);
+  EXPECT_EQ(line.at("ledger/contributed"), 29);
+  EXPECT_EQ(line.at("ledger/ages"), Json({18, 2, 1}));
+  EXPECT_EQ(line.at("ledger/skipped_by_node"), Json({0, 1, 5}));
+  EXPECT_EQ(line.at("ledger/samples_returned"), 400);
+}
+
+TEST(RecordJson, AnEmptyLedgerIsLeftOut) {
+  const Json line = to_json(full_record(), 640);
+  for (const auto& [key, value] : line.items()) EXPECT_FALSE(key.starts_with("ledger/")) << key;
+  EXPECT_EQ(line.at("sync/contributors"), 3);
+  EXPECT_EQ(line.at("sync/age"), 1);
+  EXPECT_EQ(step_from_json(line).ledger, LedgerRecord{});
 }
 
 TEST(RecordJson, WhatIsNoNumberIsNullAndBackNan) {

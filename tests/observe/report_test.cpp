@@ -86,6 +86,25 @@ TEST(Report, OnlySeedsOfOneConfigurationAreAveraged) {
   EXPECT_THAT(text_of(scratch / "report.html"), HasSubstr("sync (2 seeds)"));
 }
 
+TEST(Report, RunsWhoseNodesLagShowTheAgesOfContributions) {
+  ScratchFolder scratch;
+  const std::string sync = write_sample_run(scratch / "a", {.steps = 60, .interval = 8});
+  const std::string delayed = write_sample_run(
+      scratch / "b", {.name = "delayed", .steps = 400, .interval = 8, .nodes = 3, .staleness = 2});
+  write_report({sync}, scratch / "report.html");
+  EXPECT_THAT(text_of(scratch / "report.html"), Not(HasSubstr("Age of contributions")));
+  write_report({sync, delayed}, scratch / "report.html");
+  const std::string html = text_of(scratch / "report.html");
+  const RunData run = read_run(delayed);
+  const auto cell = [](int64_t n) { return "<td>" + std::to_string(n) + "</td>"; };
+  std::string row;
+  for (int64_t count : run.summary.ages) row += cell(count);
+  row += cell(run.summary.returned) + cell(0) + cell(0) + "<td>0, 0, " +
+         std::to_string(run.summary.skipped) + "</td>";
+  EXPECT_THAT(html, HasSubstr(row));
+  EXPECT_THAT(html, HasSubstr("title=\"age 2: " + std::to_string(run.summary.ages[2]) + " contr"));
+}
+
 TEST(Report, UnfinishedRunsAreShownWithANote) {
   ScratchFolder scratch;
   write_report({write_sample_run(scratch / "cut", {.steps = 24, .finished = false})},

@@ -53,6 +53,38 @@ TEST(RunData, ARunCutShortShowsWhatItHas) {
   EXPECT_NEAR(cut.summary.utilisation, whole.summary.utilisation, 0.02);
 }
 
+TEST(RunData, LedgersOfTheLastLinesAddUp) {
+  StepRecord early, one, other;
+  early.ledger.applied = 1;
+  early.ledger.ages = {1};
+  one.ledger.applied = 7;
+  one.ledger.lost_norm = 3;
+  one.ledger.ages = {5, 0, 2};
+  one.ledger.skipped_by_node = {0, 4};
+  other.node = 1;
+  other.ledger.applied = 2;
+  other.ledger.lost_norm = 4;
+  other.ledger.ages = {1, 1};
+  const LedgerRecord sum = ledger_of({early, other, one});
+  EXPECT_EQ(sum.applied, 9);
+  EXPECT_EQ(sum.lost_norm, 5);
+  EXPECT_THAT(sum.ages, ElementsAre(6, 1, 2));
+  EXPECT_THAT(sum.skipped_by_node, ElementsAre(0, 4));
+}
+
+TEST(RunData, TheRecordsShowWhatBecameOfContributions) {
+  ScratchFolder scratch;
+  const SampleRun sample{
+      .steps = 400, .interval = 8, .nodes = 3, .staleness = 2, .finished = false};
+  const RunSummary s = read_run(write_sample_run(scratch / "cut", sample)).summary;
+  EXPECT_EQ(s.contributed, s.applied + s.returned);
+  EXPECT_EQ(s.contributed, 3 * s.rounds);
+  ASSERT_EQ(s.ages.size(), 3u);
+  EXPECT_EQ(s.ages[0] + s.ages[1] + s.ages[2], s.applied);
+  EXPECT_GT(s.returned, 0);
+  EXPECT_EQ(s.skipped, s.ages[1] + 2 * s.ages[2]);
+}
+
 TEST(RunData, UnreadableLinesAreCounted) {
   ScratchFolder scratch;
   const std::string folder = write_sample_run(scratch / "a", {.steps = 12, .nodes = 1});

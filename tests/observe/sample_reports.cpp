@@ -23,7 +23,8 @@ int main(int argc, char** argv) {
 
   std::vector<std::string> seeds;
   for (uint64_t seed : {1, 2, 3}) {
-    const std::string end = "-" + std::to_string(seed);
+    std::string end = "-";
+    end += std::to_string(seed);
     seeds.push_back(run("sync" + end, {.seed = seed}));
     seeds.push_back(run("hybrid" + end, {.name = "hybrid", .seed = seed, .interval = 8}));
   }
@@ -34,6 +35,10 @@ int main(int argc, char** argv) {
                 run("cut", {.steps = 90, .finished = false}),
                 run("alone", {.name = "one node", .steps = 40, .nodes = 1})},
                root + "/hostile.html");
+
+  write_report(
+      {sync, run("delayed", {.name = "delayed", .interval = 8, .nodes = 3, .staleness = 2})},
+      root + "/delayed.html");
   std::cout << root << "\n";
   return 0;
 }

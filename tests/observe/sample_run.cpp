@@ -5,6 +5,7 @@
 #include <random>
 
 #include "hybridsync/observe/recorder.h"
+#include "hybridsync/observe/run_data.h"
 
 namespace hybridsync {
 
@@ -17,12 +18,13 @@ constexpr double kLinkSeconds = 0.117;  // of one round over the slow link
 class Training {
  public:
   Training(const SampleRun& sample, Recorder& recorder)
-      : sample_(sample), recorder_(recorder), random_(sample.seed) {}
+      : sample_(sample), recorder_(recorder), random_(sample.seed), ledgers_(sample.nodes) {}
 
   RunSummary run() {
     for (step_ = 1; step_ <= sample_.steps; ++step_) {
       const bool due = step_ % interval() == 0;
       rounds_ += due;
+      for (int node = 0; due && node < sample_.nodes; ++node) settle(node);
       double longest = 0;
       for (int node = 0; node < sample_.nodes; ++node) {
         const StepRecord record = step_of(node, due);
@@ -59,7 +61,9 @@ class Training {
     r.grad_norm = 0.8 + std::abs(noise(0.2));
     r.interval = interval();
     r.rounds = rounds_;
-    r.mode = interval() == 1 ? "every_step" : "periodic";
+    r.mode = interval() == 1 ? "every_step" : sample_.staleness > 0 ? "delayed" : "periodic";
+    r.contributors = rounds_ > 0 ? sample_.nodes : 0;
+    r.ledger = ledgers_[node];
     r.compute_seconds = 0.048 + std::abs(noise(0.003));
     r.reduce_seconds = 0.004;
     r.reduce_wait_seconds = 0.0009;
@@ -75,6 +79,28 @@ class Training {
     count(r);
     return r;
   }
+
+  // The last node is late every other time and given back every tenth; node 0 owns the rounds.
+  void settle(int node) {
+    LedgerRecord& ledger = ledgers_[node];
+    const bool slow = lags() && node == sample_.nodes - 1;
+    ++ledger.contributed;
+    if (slow && rounds_ % 10 == 0) {
+      ++ledger.returned;
+      return;
+    }
+    const int64_t age = slow && rounds_ % 2 == 1 ? 1 + rounds_ / 2 % sample_.staleness : 0;
+    if (ledger.ages.size() <= static_cast<size_t>(age)) ledger.ages.resize(age + 1);
+    ++ledger.ages[age];
+    ++ledger.applied;
+    if (age == 0) return;
+    LedgerRecord& owner = ledgers_[0];
+    owner.skipped_by_node.resize(sample_.nodes);
+    owner.skipped += age;
+    owner.skipped_by_node[node] += age;
+  }
+
+  bool lags() const { return interval() > 1 && sample_.staleness > 0; }
 
   void count(const StepRecord& r) {
     sent_slow_ += r.bytes_sent_slow;
@@ -99,11 +125,18 @@ class Training {
   }
 
   RunSummary summary() const {
-    return {
-        sample_.name,      sample_.seed,         sample_.steps,    sample_.steps * kSamplesPerStep,
-        last_.loss,        last_.accuracy,       seconds_,         sent_slow_,
-        sent_fast_,        computed_ / seconds_, sample_.interval, rounds_,
-        recorder_.folder()};
+    RunSummary s{
+        sample_.name, sample_.seed,         sample_.steps,    sample_.steps * kSamplesPerStep,
+        last_.loss,   last_.accuracy,       seconds_,         sent_slow_,
+        sent_fast_,   computed_ / seconds_, sample_.interval, rounds_};
+    const LedgerRecord ledger = ledger_of(read_run(recorder_.folder()).steps);
+    s.contributed = ledger.contributed;
+    s.applied = ledger.applied;
+    s.returned = ledger.returned;
+    s.skipped = ledger.skipped;
+    s.ages = ledger.ages;
+    s.folder = recorder_.folder();
+    return s;
   }
 
   const SampleRun& sample_;
@@ -112,6 +145,7 @@ class Training {
   int64_t step_ = 0, rounds_ = 0, sent_slow_ = 0, sent_fast_ = 0;
   double seconds_ = 0, computed_ = 0;
   EvaluationRecord last_;
+  std::vector<LedgerRecord> ledgers_;  // by node
 };
 
 std::string config_of(const SampleRun& sample) {

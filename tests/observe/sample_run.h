@@ -13,6 +13,7 @@ struct SampleRun {
   int64_t steps = 600;
   int64_t interval = 1;  // K; above 1 the first tenth of the run is synchronous
   int nodes = 2;
+  int staleness = 0;     // above 0: delayed, and every other contribution of the last node is late
   bool finished = true;  // otherwise without summary, and the last line is cut short
 };
 

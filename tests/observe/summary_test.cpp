@@ -9,7 +9,9 @@ namespace hybridsync {
 namespace {
 
 RunSummary run(const std::string& name, uint64_t seed, double seconds, int64_t slow) {
-  return {name, seed, 100, 6400, 0.5, 0.875, seconds, slow, 2'000'000, 0.5, 1, 100, "runs/" + name};
+  RunSummary s{name, seed, 100, 6400, 0.5, 0.875, seconds, slow, 2'000'000, 0.5, 1, 100};
+  s.folder = "runs/" + name;
+  return s;
 }
 
 std::vector<std::string> keys_of(const Json& object) {
@@ -23,19 +25,61 @@ TEST(Summary, HasExactlyTheKeysOfBench) {
       keys_of(to_json(run("sync", 1, 10, 0))),
       testing::ElementsAre("name", "seed", "steps", "samples", "final_loss", "final_accuracy",
                            "seconds", "bytes_sent_slow", "bytes_sent_fast", "utilisation",
-                           "k_final", "rounds", "folder"));
+                           "k_final", "rounds", "contributed", "applied", "returned", "dropped",
+                           "lost", "skipped", "mismatches", "ages", "folder"));
 }
 
 TEST(Summary, SurvivesJson) {
   RunSummary s = run("sync", 7, 12.5, 123'456'789'012);
   s.k_final = 8;
   s.final_accuracy = std::nan("");
+  s.contributed = 21;
+  s.applied = 15;
+  s.returned = 1;
+  s.dropped = 2;
+  s.lost = 3;
+  s.skipped = 4;
+  s.mismatches = 5;
+  s.ages = {12, 2, 1};
   const Json json = Json::parse(dump(to_json(s)));
   EXPECT_TRUE(json.at("final_accuracy").is_null());
   const RunSummary back = summary_from_json(json);
   EXPECT_TRUE(std::isnan(back.final_accuracy));
   EXPECT_EQ(dump(to_json(back)), dump(to_json(s)));
   EXPECT_EQ(back.bytes_sent_slow, 123'456'789'012);
+  EXPECT_EQ(back.ages, s.ages);
+  EXPECT_EQ(back.lost, 3);
+}
+
+TEST(Summary, OlderOnesSayNothingOfContributions) {
+  Json json = to_json(run("sync", 7, 12.5, 1));
+  for (const char* key :
+       {"contributed", "applied", "returned", "dropped", "lost", "skipped", "mismatches", "ages"})
+    json.erase(key);
+  EXPECT_FALSE(summary_from_json(json).lagged());
+  json.erase("rounds");
+  EXPECT_THROW(summary_from_json(json), Json::exception);
+}
+
+TEST(Summary, OnlyARunThatLaggedAddsColumns) {
+  RunSummary all = run("periodic", 1, 10, 0);
+  all.applied = 400;
+  all.ages = {400};
+  RunSummary late = run("delayed", 1, 10, 0);
+  late.ages = {150, 30, 20};
+  late.dropped = 3;
+  late.lost = 2;
+  EXPECT_FALSE(all.lagged());
+  EXPECT_TRUE(late.lagged());
+  const Table table = summary_table({all, late});
+  const auto last = [&](int row) {
+    return std::vector<std::string>(table.rows[row].cells.end() - 3, table.rows[row].cells.end());
+  };
+  EXPECT_THAT(std::vector<std::string>(table.header.end() - 3, table.header.end()),
+              testing::ElementsAre("late", "oldest", "lost"));
+  EXPECT_THAT(last(0), testing::ElementsAre("0.0 %", "0", "0"));
+  EXPECT_THAT(last(1), testing::ElementsAre("25.0 %", "2", "5"));
+  EXPECT_EQ(summary_table({all}).header.back(), "rounds");
 }
 
 TEST(Summary, OneRunHasNoRatios) {
