@@ -57,6 +57,7 @@ Coordinator::Coordinator(CoordinatorConfig config, View first, bool restarted, M
     peer.process = member;
     peer.heard = now;
     peer.fragments.resize(config_.fragments, {restarted ? 0 : view_.epoch, 0});
+    peer.confirmed.resize(config_.fragments);
     peers_.push_back(std::move(peer));
   }
 }
@@ -131,7 +132,8 @@ Coordinator::Peer* Coordinator::hear(const Process& from, Micros now) {
   if (peer.process != from) {
     peer = Peer{};
     peer.process = from;
-    peer.fragments.resize(config_.fragments);
+    peer.fragments.resize(config_.fragments, {0, -2});
+    peer.confirmed.resize(config_.fragments);
   }
   peer.heard = now;
   peer.gone = Gone::no;
@@ -168,7 +170,7 @@ void Coordinator::on_establish(Peer& peer, const Message& message, CoordinatorAc
   const bool confirmed = (message.epoch == view_.epoch && owner) || planted(Bug::no_confirm);
   if (confirmed) {
     established_[f] = std::max(established_[f], message.epoch);
-    peer.fragments[f].ready_epoch = std::max(peer.fragments[f].ready_epoch, message.epoch);
+    peer.confirmed[f] = std::max(peer.confirmed[f], message.epoch);
   }
   const Message answer{config_.self, message.epoch, f, Established{!confirmed}};
   actions.push_back(CoordinatorSend{message.from.node, answer});
@@ -276,8 +278,8 @@ bool Coordinator::serves(const Peer& peer, Micros now) const {
 }
 
 bool Coordinator::ready(const Peer& peer, int fragment) const {
-  return established_[fragment] > 0 &&
-         peer.fragments[fragment].ready_epoch == established_[fragment];
+  const Epoch epoch = std::max(peer.fragments[fragment].ready_epoch, peer.confirmed[fragment]);
+  return established_[fragment] > 0 && epoch == established_[fragment];
 }
 
 bool Coordinator::covered(const Members& members, int fragment) const {

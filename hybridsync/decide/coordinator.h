@@ -103,8 +103,9 @@ class Coordinator {
     bool left = false;      // said Leave
     bool reported = false;  // `fragments` comes from a heartbeat
     std::vector<FragmentStatus> fragments;
+    std::vector<Epoch> confirmed;  // by fragment: ready as an owner, whatever it has said since
     static void visit(auto& s, auto&& f) {
-      f(s.process, s.heard, s.not_before, s.gone, s.left, s.reported, s.fragments);
+      f(s.process, s.heard, s.not_before, s.gone, s.left, s.reported, s.fragments, s.confirmed);
     }
     bool operator==(const Peer&) const = default;
   };

@@ -27,7 +27,8 @@ class Position {
   const Learned& since() const { return since_; }  // the last contribution
 
   void step(const Learned& learned) {
-    if (steps_ == 0) base_ = std::min(base_, version_);
+    if (!fresh_) base_ = version_;
+    fresh_ = true;
     ++steps_;
     ++steps_on_version_;
     since_.weight += learned.weight;
@@ -56,7 +57,7 @@ class Position {
   // A contribution of all that was learned; its payload and hash are the caller's.
   Contribution contribute() {
     Contribution c;
-    c.base = std::min(base_, version_);
+    c.base = fresh_ ? base_ : version_;
     c.at = version_;
     c.weight = since_.weight;
     c.samples = since_.samples;
@@ -65,7 +66,7 @@ class Position {
     c.loss_weight = since_.loss_weight;
     since_ = {};
     steps_ = 0;
-    base_ = version_;
+    fresh_ = false;
     offered_ = version_;
     ++unresolved_;
     return c;
@@ -76,7 +77,7 @@ class Position {
     if (version != version_) steps_on_version_ = 0;
     if (version < version_) offered_ = -1;
     version_ = version;
-    base_ = steps_ == 0 ? version : std::min(base_, version);
+    base_ = std::min(base_, version);
   }
   void settle(int contributions) { unresolved_ -= contributions; }
 
@@ -99,14 +100,15 @@ class Position {
   }
 
   static void visit(auto& s, auto&& f) {
-    f(s.version_, s.base_, s.steps_, s.steps_on_version_, s.unresolved_, s.offered_,
+    f(s.version_, s.base_, s.fresh_, s.steps_, s.steps_on_version_, s.unresolved_, s.offered_,
       s.since_.weight, s.since_.samples, s.since_.loss_sum, s.since_.loss_weight);
   }
   bool operator==(const Position&) const = default;
 
  private:
   Version version_ = 0;
-  Version base_ = 0;
+  Version base_ = 0;    // of the steps that were learned since the last contribution
+  bool fresh_ = false;  // there are such steps; what came back is as old as its offer
   int64_t steps_ = 0;
   int64_t steps_on_version_ = 0;
   int unresolved_ = 0;

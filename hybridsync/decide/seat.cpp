@@ -47,8 +47,18 @@ void Seat::arm_remind(Micros now) {
   if (member_.outbox().empty()) {
     remind_at_.reset();
     reminders_ = 0;
-  } else if (!owns()) {
+  } else {
     remind_at_ = now + policy_.remind_pause(reminders_);
+  }
+}
+
+// A round that has been waiting for long: the first CALL may have been lost, and who is missing may
+// itself wait, in another fragment.
+void Seat::call_again(Actions& out) {
+  if (owner_.inbox().empty() || lineage().mode == Mode::gradient) return;
+  for (int node : owner_.missing()) {
+    if (node == self_.node) called_ = true;
+    if (node != self_.node) send(node, Call{lineage().version}, out);
   }
 }
 
@@ -87,8 +97,10 @@ Actions Seat::fire(Timer timer, Micros now) {
 }
 
 void Seat::remind(Micros now, Actions& out) {
-  if (!ready_ || owns()) return;
+  if (!ready_) return;
+  if (owns()) call_again(out);
   for (Contribution c : member_.resend()) {
+    if (owns()) break;
     c.values = c.side = {};
     send(owner(), Remind{c}, out);
   }
@@ -421,6 +433,7 @@ void Seat::handle(const Remind& remind, const Message& m, Micros now, Actions& o
   if (std::holds_alternative<Owner::Accepted>(verdict))
     return send(m.from.node, Resend{c.sequence}, out);
   answer(verdict, c, out);
+  if (std::holds_alternative<Owner::Waits>(verdict)) call_again(out);
   decide(now, out);
 }
 

@@ -121,7 +121,7 @@ class Seat {
   const Member& member() const { return member_; }
   const Lineage& lineage() const { return member_.lineage(); }
   const Owner& rounds() const { return owner_; }
-  FragmentStatus status() const { return {ready_epoch_, lineage().version}; }
+  FragmentStatus status() const { return {ready_epoch_, is_blank() ? -2 : lineage().version}; }
   // Whose message would let this fragment go on, and what it is about.
   std::vector<int> waits_for() const;
 
@@ -189,6 +189,7 @@ class Seat {
   void send_last(Actions& out) const;
   void ask_again(Micros now, Actions& out);
   void remind(Micros now, Actions& out);
+  void call_again(Actions& out);
   void arm_remind(Micros now);
   void arm_retry(Micros now);
   void send(int to, MessageBody body, Actions& out) const;

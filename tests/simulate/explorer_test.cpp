@@ -122,7 +122,7 @@ TEST(Walks, WithLateWorkDropped) {
 
 // Not yet: what came back keeps the age of an older base (Position), and a node whose offers are
 // refused for that may be refused for ever.
-TEST(Walks, DISABLED_WithLateWorkReturned) {
+TEST(Walks, WithLateWorkReturned) {
   WalkOptions options = few_faults();
   options.world.policy.late = Late::return_;
   options.walks = 2'000;
@@ -131,7 +131,7 @@ TEST(Walks, DISABLED_WithLateWorkReturned) {
 
 // Not yet: an owner that was removed between its ESTABLISH and the answer is not let in again,
 // since what it reports then counts as older than what the coordinator has concluded.
-TEST(Walks, DISABLED_EverybodyIsBack) {
+TEST(Walks, EverybodyIsBack) {
   WalkOptions options = few_faults();
   options.everybody_back = true;
   walk_and_tell(options);
