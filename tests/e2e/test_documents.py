@@ -213,7 +213,8 @@ def test_keys_of_a_run(runs, file, run):
 def test_kinds_of_events(runs):
     text = docs.section(docs.text_of(RECORDS), "Kinds of events")
     sources = "".join(path.read_text() for path in (ROOT / "hybridsync").rglob("*.cpp"))
-    assert set(docs.code_cells(text)) == set(re.findall(r'log_\.event\(\s*"(\w+)"', sources))
+    told = r'(?:log_\.event\(|Report::Kind::\w+:\s*return)\s*"(\w+)"'
+    assert set(docs.code_cells(text)) == set(re.findall(told, sources))
     skips = [json.loads(line) for line in (runs / "skips/events.jsonl").read_text().splitlines()]
     assert skips and all(event["kind"] == "skip" for event in skips)
 
@@ -248,8 +249,12 @@ def test_verbs(tmp_path):
 
 
 def test_dry_run_figures(write, tmp_path):
-    config = write("a.toml", SMALL + TIERS + 'emulate = { rate = "100 Mbit/s", rtt = "50 ms" }\n')
-    figures = json.loads(program("train", config, "--dry-run", "--json", cwd=tmp_path).stdout)
+    link = 'emulate = { rate = "100 Mbit/s", rtt = "50 ms" }\n'
+    delayed = TIERS.replace("periodic", "delayed") + 'staleness = 2\ndeadline = "2 s"\n'
     text = docs.section(docs.text_of(COMMAND_LINE), "What --dry-run prints")
-    shown = {name for group in figures.values() for name in group}
+    shown = set()
+    for tiers in (TIERS, delayed):
+        config = write("a.toml", SMALL + tiers + link)
+        figures = json.loads(program("train", config, "--dry-run", "--json", cwd=tmp_path).stdout)
+        shown |= {name for group in figures.values() for name in group}
     assert set(docs.code_cells(text)) == shown
