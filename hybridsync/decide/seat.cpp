@@ -43,13 +43,14 @@ void Seat::send(int to, MessageBody body, Actions& out) const {
 
 // --- timers
 
+// It runs for the oldest one: results that settle younger ones do not put it off.
 void Seat::arm_remind(Micros now) {
-  if (member_.outbox().empty()) {
-    remind_at_.reset();
-    reminders_ = 0;
-  } else {
-    remind_at_ = now + policy_.remind_pause(reminders_);
-  }
+  if (member_.outbox().empty()) return remind_at_.reset();
+  const uint64_t oldest = member_.outbox().front().sequence;
+  if (remind_at_ && reminds_of_ == oldest) return;
+  reminds_of_ = oldest;
+  reminders_ = 0;
+  remind_at_ = now + policy_.remind_pause(reminders_);
 }
 
 // A round that has been waiting for long: the first CALL may have been lost, and who is missing may
@@ -104,8 +105,8 @@ void Seat::remind(Micros now, Actions& out) {
     c.values = c.side = {};
     send(owner(), Remind{c}, out);
   }
-  ++reminders_;
-  arm_remind(now);
+  remind_at_.reset();
+  if (!member_.outbox().empty()) remind_at_ = now + policy_.remind_pause(++reminders_);
 }
 
 void Seat::ask_again(Micros now, Actions& out) {
@@ -258,6 +259,11 @@ void Seat::fetch(int node, bool state, Micros now, Actions& out) {
   arm_retry(now);
 }
 
+// Who only follows has nothing to be reminded of: it asks by itself whether it has missed anything.
+void Seat::follow(Micros now) {
+  if (!is_member() && view_.epoch > 0 && owner() != self_.node) arm_retry(now);
+}
+
 void Seat::handle(const Fetch& fetch, const Message& m, Micros, Actions& out) {
   const bool outsider = !view_.has(m.from);
   if (outsider && !ready_) return;
@@ -294,6 +300,7 @@ Actions Seat::adopted(const State& state, Micros now) {
   if (target_) target_ = Target{target_->node, state.lineage.version, state.lineage.chain};
   reached(now, out);
   arm_remind(now);
+  follow(now);
   return out;
 }
 
@@ -340,6 +347,7 @@ Actions Seat::applied(const Result& r, uint64_t after, Micros now) {
   }
   reached(now, out);
   arm_remind(now);
+  follow(now);
   return out;
 }
 
@@ -388,7 +396,6 @@ void Seat::contribute(const Contribution& draft, Micros now, Actions& out) {
   assert(may_contribute(draft.at));
   called_ = false;
   offer(member_.contribute(draft), now, out);
-  reminders_ = 0;
   arm_remind(now);
 }
 

@@ -130,8 +130,8 @@ class Seat {
 
   static void visit(auto& s, auto&& f) {
     f(s.view_, s.ready_, s.ready_epoch_, s.member_, s.owner_, s.lasts_, s.early_, s.target_,
-      s.establishing_, s.mending_, s.called_, s.busy_, s.subscribers_, s.remind_at_, s.reminders_,
-      s.retry_at_, s.retries_, s.close_at_, s.heard_);
+      s.establishing_, s.mending_, s.called_, s.busy_, s.subscribers_, s.remind_at_, s.reminds_of_,
+      s.reminders_, s.retry_at_, s.retries_, s.close_at_, s.heard_);
   }
   bool operator==(const Seat&) const = default;
 
@@ -191,6 +191,7 @@ class Seat {
   void remind(Micros now, Actions& out);
   void call_again(Actions& out);
   void arm_remind(Micros now);
+  void follow(Micros now);
   void arm_retry(Micros now);
   void send(int to, MessageBody body, Actions& out) const;
   Last last() const;
@@ -212,6 +213,7 @@ class Seat {
   bool busy_ = false;
   std::vector<int> subscribers_;  // processes outside the view that follow this fragment
   std::optional<Micros> remind_at_;
+  uint64_t reminds_of_ = 0;  // the oldest unresolved one
   int reminders_ = 0;
   std::optional<Micros> retry_at_;
   int retries_ = 0;

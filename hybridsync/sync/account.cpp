@@ -52,7 +52,12 @@ bool Account::may_contribute() const {
 }
 
 bool Account::wants_to_contribute(int64_t more) const {
-  return may_contribute() && position_.due(interval_, desk_.status(fragment_.id).called, more);
+  const bool called = staleness_now() > 0 && desk_.status(fragment_.id).called;
+  return may_contribute() && position_.due(interval_, called, more);
+}
+
+bool Account::should_answer() const {
+  return may_contribute() && desk_.status(fragment_.id).called;
 }
 
 bool Account::must_wait(int64_t more) const {

@@ -37,6 +37,9 @@ class Account {
   // After `more` further steps.
   bool wants_to_contribute(int64_t more = 0) const;
   bool must_wait(int64_t more = 0) const;
+  // While training waits, in whichever fragment: the owner of this one wants what there is, if it is
+  // nothing. Otherwise fragments could wait for each other.
+  bool should_answer() const;
   // Will training have to wait after `more` further steps and the contributions due then?
   bool will_wait(int64_t more) const;
   bool has_news() const { return desk_.status(fragment_.id).news; }
