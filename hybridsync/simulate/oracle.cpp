@@ -360,9 +360,9 @@ void Oracle::check_place(int f, const Process& process, Place& place, const Seat
               name(f, process, i + 1) + " was applied in results that are gone, and is lost");
   }
   if (!place.ended) return;
-  // What nothing had been done with yet when the process died.
+  // What nothing had been done with yet.
   for (const auto& [ticket, offer] : place.offers)
-    if (!seat && !place.sequences.contains(ticket)) lost += offer.samples;
+    if (!place.sequences.contains(ticket)) (seat ? open : lost) += offer.samples;
   const int64_t found = applied + dropped + open + lost + place.trained.progress;
   if (found != place.trained.samples)
     broken(Rule::account, f,

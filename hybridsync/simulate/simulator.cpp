@@ -94,6 +94,7 @@ class Simulation {
   void check_end();
   void check_parameters();
   void finish(SimulatedRun& run);
+  bool nobody_left() const;
   std::string who_waits() const;
 
   void say(int node, int fragment, const auto& text) {
@@ -119,6 +120,7 @@ class Simulation {
   std::vector<Begun> begun_;  // by fault
   std::vector<std::pair<Version, Micros>> progress_;  // by fragment: newest version, and since when
   Micros now_ = 0, calm_from_ = 0;
+  bool stranded_ = false;
   uint64_t order_ = 0;
   uint64_t run_ = run_hash("simulated");
   Tally tally_;
@@ -167,7 +169,7 @@ SimulatedRun Simulation::run() {
   run.seed = scenario_.seed;
   try {
     for (Node& n : nodes_) start(n, false);
-    while (!oracle_.breach() && !all_done()) {
+    while (!oracle_.breach() && !stranded_ && !all_done()) {
       const Event e = events_.top();
       events_.pop();
       now_ = e.at;
@@ -175,7 +177,7 @@ SimulatedRun Simulation::run() {
       handle(e);
       check_progress();
     }
-    if (!oracle_.breach()) check_end();
+    if (!oracle_.breach() && !stranded_) check_end();
   } catch (const std::exception& e) {
     oracle_.broken(Rule::agreement, -1, std::string("the code threw: ") + e.what());
   }
@@ -290,7 +292,7 @@ void Simulation::plan_look(Node& n) {
   for (const auto& [f, seat] : p.lane.seats()) {
     const Desk::Status status = p.desk.status(f);
     const bool was_ready = n.seen[static_cast<size_t>(f)].ready;
-    const bool called = p.over && seat.called() && seat.may_contribute(seat.lineage().version);
+    const bool called = seat.called() && seat.may_contribute(seat.lineage().version);
     changed = changed || status.news || seat.ready() != was_ready || called;
   }
   if (!changed) return;
@@ -390,7 +392,10 @@ void Simulation::train(Node& n) {
   }
   p.training.offer(false, false);
   if (p.busy > 0) return;
-  if (p.training.must_wait()) return say(n.number, -1, [] { return std::string("waits"); });
+  if (p.training.must_wait()) {
+    p.training.answer();
+    return say(n.number, -1, [] { return std::string("waits"); });
+  }
   p.computing = true;
   plan(now_ + step_time(n), Kind::step, n.number);
 }
@@ -584,12 +589,23 @@ void Simulation::check_progress() {
     const Version newest = oracle_.newest(static_cast<int>(f));
     if (newest != version) progress_[f] = {newest, now_};
     const Micros start = std::max(since, calm_from_);
-    if (now_ - start > kPatience)
+    if (now_ - start <= kPatience) continue;
+    if (nobody_left())
+      stranded_ = true;
+    else
       oracle_.broken(Rule::progress, static_cast<int>(f),
                      "version " + std::to_string(newest) + " stands still; " + who_waits());
   }
   if (tally_.events > kMostEvents)
     oracle_.broken(Rule::progress, -1, "no end after " + std::to_string(kMostEvents) + " events");
+}
+
+// Of the members of the view no process lives: whatever they had comes back with them or never.
+bool Simulation::nobody_left() const {
+  const std::optional<View>& view = nodes_.front().disk;
+  return view && std::none_of(nodes_.begin(), nodes_.end(), [&](const Node& n) {
+    return n.process && view->has({n.number, n.incarnation});
+  });
 }
 
 std::string Simulation::who_waits() const {
@@ -609,15 +625,18 @@ std::string Simulation::who_waits() const {
   return text;
 }
 
-// Everybody who is there has finished.
+// Everybody who is there has finished, in the newest epoch. A node that finished in a tail of an
+// older one has something to come back to.
 bool Simulation::all_done() {
+  const auto& view = nodes_.front().disk;
+  const Epoch newest = view ? view->epoch : 1;
   bool somebody = false;
   for (const Node& n : nodes_) {
     if (!n.process) continue;
     somebody = true;
     if (!n.process->lane.finished() || n.process->training.has_news()) return false;
     for (const auto& [f, seat] : n.process->lane.seats())
-      if (!seat.ready()) return false;
+      if (!seat.ready() || seat.epoch() != newest) return false;
   }
   return somebody || events_.empty();
 }
@@ -659,6 +678,7 @@ void Simulation::finish(SimulatedRun& run) {
   run.breach = oracle_.breach();
   run.trace = std::move(trace_);
   tally_.runs = 1;
+  tally_.stranded = stranded_ ? 1 : 0;
   tally_.rounds = oracle_.results();
   tally_.samples = oracle_.sums();
   run.tally = std::move(tally_);
@@ -683,6 +703,7 @@ std::string to_text(const TraceLine& line) {
 
 Tally& Tally::operator+=(const Tally& o) {
   runs += o.runs;
+  stranded += o.stranded;
   events += o.events;
   steps += o.steps;
   rounds += o.rounds;

@@ -29,6 +29,7 @@ std::string to_text(const TraceLine& line);
 // What a run, or many together, came to.
 struct Tally {
   int64_t runs = 0;
+  int64_t stranded = 0;  // of these, such in which no member of the view came back
   int64_t events = 0;
   int64_t steps = 0;
   int64_t rounds = 0;  // results

@@ -113,11 +113,15 @@ void Training::take_news(Account& account, Book& book) {
   const int f = account.fragment().id;
   std::vector<uint64_t> open;
   account.each_unresolved([&](uint64_t ticket, const Body&) { open.push_back(ticket); });
-  for (uint64_t ticket : book.open)
-    if (!std::count(open.begin(), open.end(), ticket) &&
-        oracle_.fate(self_, f, ticket) == Oracle::Fate::returned)
-      give_back(f, ticket, book);
-  for (uint64_t ticket : oracle_.take_restored(self_, f)) give_back(f, ticket, book);
+  // Those that were applied and then restored, possibly between two looks of this training.
+  std::vector<uint64_t> back = oracle_.take_restored(self_, f);
+  for (uint64_t ticket : book.open) {
+    const bool gone = !std::count(open.begin(), open.end(), ticket);
+    const bool known = std::count(back.begin(), back.end(), ticket) > 0;
+    if (gone && !known && oracle_.fate(self_, f, ticket) == Oracle::Fate::returned)
+      back.push_back(ticket);
+  }
+  for (uint64_t ticket : back) give_back(f, ticket, book);
   book.open = std::move(open);
   check(account, book);
 }
@@ -184,6 +188,11 @@ void Training::write_down(const Account& account, Book& book, const Body* gradie
     book.samples = 0;
     std::fill(book.progress.begin(), book.progress.end(), 0.0f);
   });
+}
+
+void Training::answer() {
+  for (size_t f = 0; f < accounts_.size(); ++f)
+    if (!gradient_mode() && accounts_[f].should_answer()) offer(accounts_[f], books_[f], false);
 }
 
 bool Training::must_wait() const {

@@ -25,6 +25,8 @@ class Training {
   // as well if `anything`.
   void offer(bool ended, bool anything);
   bool must_wait() const;
+  // While it waits: offers whatever owners ask for.
+  void answer();
 
   bool has_news() const;
   // Everything that it learned is applied.
