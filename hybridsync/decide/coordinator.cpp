@@ -151,6 +151,9 @@ void Coordinator::on_heartbeat(Peer& peer, const Message& message, CoordinatorAc
   const auto& heartbeat = std::get<Heartbeat>(message.body);
   if (heartbeat.fragments.size() == peer.fragments.size()) {
     peer.reported = true;
+    peer.newest_before = std::exchange(peer.newest, {});
+    const bool learner = !view_.has(peer.process);
+    for (int f = 0; learner && f < config_.fragments; ++f) peer.newest.push_back(newest_version(f));
     for (size_t f = 0; f < peer.fragments.size(); ++f) {
       const FragmentStatus& status = heartbeat.fragments[f];
       if (newer(status, peer.fragments[f])) peer.fragments[f] = status;
@@ -308,17 +311,27 @@ std::vector<int> Coordinator::lost_by(const Members& next) const {
   return lost;
 }
 
-bool Coordinator::caught_up(const Peer& peer) const {
-  bool known = false;
+// The newest that a member has told; -1 before any has.
+Version Coordinator::newest_version(int fragment) const {
+  Version newest = -1;
   for (const Process& member : view_.members) {
     const Peer* p = alive_as(member);
-    if (!p || !p->reported) continue;
-    known = true;
-    for (int f = 0; f < config_.fragments; ++f) {
-      if (peer.fragments[f].version + 1 < p->fragments[f].version) return false;
-    }
+    if (p && p->reported) newest = std::max(newest, p->fragments[fragment].version);
   }
-  return known && peer.reported;
+  return newest;
+}
+
+// Within one version of what the members had when it was last heard before: reports of different
+// moments cannot be closer where rounds are shorter than a heartbeat.
+bool Coordinator::caught_up(const Peer& peer) const {
+  for (int f = 0; f < config_.fragments; ++f) {
+    Version goal = newest_version(f);
+    if (goal < 0 || !peer.reported) return false;
+    if (!peer.newest_before.empty())
+      goal = std::min(goal, std::max<Version>(0, peer.newest_before[f]));
+    if (peer.fragments[f].version + 1 < goal) return false;
+  }
+  return true;
 }
 
 // The next view.

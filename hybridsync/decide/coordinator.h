@@ -104,8 +104,11 @@ class Coordinator {
     bool reported = false;  // `fragments` comes from a heartbeat
     std::vector<FragmentStatus> fragments;
     std::vector<Epoch> confirmed;  // by fragment: ready as an owner, whatever it has said since
+    // A learner's, by fragment: the newest version known at its last heartbeat and the one before.
+    std::vector<Version> newest, newest_before;
     static void visit(auto& s, auto&& f) {
-      f(s.process, s.heard, s.not_before, s.gone, s.left, s.reported, s.fragments, s.confirmed);
+      f(s.process, s.heard, s.not_before, s.gone, s.left, s.reported, s.fragments, s.confirmed,
+        s.newest, s.newest_before);
     }
     bool operator==(const Peer&) const = default;
   };
@@ -145,6 +148,7 @@ class Coordinator {
   bool covered(const Members& members, int fragment) const;
   bool unsure(const Members& members, int fragment) const;
   bool caught_up(const Peer& peer) const;
+  Version newest_version(int fragment) const;
   std::vector<int> lost_by(const Members& next) const;
 
   Members next_members(Micros now) const;
