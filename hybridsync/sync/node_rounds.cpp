@@ -250,15 +250,28 @@ void NodeRounds::contribute(bool all, bool finished) {
     const bool last = finished && settled;
     // Nothing is offered only while nothing is open: otherwise there would always be something,
     // and nobody would ever have finished.
-    const bool due = all ? settled || account.position().steps() > 0 : account.wants_to_contribute();
+    const bool due =
+        all ? settled || account.position().steps() > 0 : account.wants_to_contribute();
     if (account.finished() || !due) continue;
-    const bool with_side =
-        f == 0 && account.position().since().weight > 0 && statistics_ != StatsAtSync::none;
-    SideData statistics;
-    if (with_side) statistics = replica_.running_statistics(account.position().since().weight);
-    account.contribute(as_const(parameters(account.fragment(), memory_)), last,
-                       with_side ? &statistics : nullptr);
+    offer(account, last);
   }
+}
+
+// A round of one fragment may wait for this node while it waits for another's: two nodes could wait
+// for each other for ever.
+void NodeRounds::answer_calls() {
+  for (auto& [f, account] : accounts_)
+    if (account.should_answer()) offer(account, false);
+}
+
+void NodeRounds::offer(Account& account, bool last) {
+  const double weight = account.position().since().weight;
+  const bool with_side =
+      account.fragment().id == 0 && weight > 0 && statistics_ != StatsAtSync::none;
+  SideData statistics;
+  if (with_side) statistics = replica_.running_statistics(weight);
+  account.contribute(as_const(parameters(account.fragment(), memory_)), last,
+                     with_side ? &statistics : nullptr);
 }
 
 bool NodeRounds::stuck() const {
@@ -287,6 +300,7 @@ void NodeRounds::exchange_news(bool (*enough)(const Account&)) {
 
 Outcome NodeRounds::wait_until(bool (*enough)(const Account&)) {
   const auto all = [&] {
+    if (may_lag() && anchored_) answer_calls();
     return std::all_of(accounts_.begin(), accounts_.end(),
                        [&](const auto& a) { return enough(a.second); });
   };
@@ -327,9 +341,11 @@ void NodeRounds::agree(const Outcome& waited) {
   write(round_report(waited), writer);
   // A rank that still waits for another node is not silent, however long that takes.
   wires_.group->set_phase("which still takes part in a round with other nodes", false);
+  if (may_lag()) set_busy(true);  // calls are answered by the comm thread meanwhile
   const auto gathered =
       gather(*wires_.group, writer.view(), round_report_bytes(lane_bytes_, side_bytes_));
   wires_.group->set_phase("", true);
+  if (may_lag()) set_busy(false);
   std::vector<LaneReport> lanes;
   for (size_t rank = 0; rank < gathered.size(); ++rank) {
     Reader reader(gathered[rank]);

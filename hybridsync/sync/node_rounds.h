@@ -83,6 +83,8 @@ class NodeRounds {
   void apply(const std::vector<int>& fragments);
   void take(int fragment);
   void contribute(bool all, bool finished);
+  void answer_calls();
+  void offer(Account& account, bool last);
   void wait_while_stuck();
   void exchange_news(bool (*enough)(const Account&));
   Outcome wait_until(bool (*enough)(const Account&));
