@@ -47,8 +47,8 @@ struct ActionWords {
            (a.change.lost ? ", and what it no longer kept is lost" : "");
   }
   std::string operator()(const Returned& a) const {
-    return "own " + number(a.contribution.sequence) + " came back: " +
-           std::string(reason(a.reason));
+    return "own " + number(a.contribution.sequence) +
+           " came back: " + std::string(reason(a.reason));
   }
   std::string operator()(const Report& a) const { return a.text; }
   std::string operator()(const Disagreement& a) const { return "cannot go on: " + a.why; }

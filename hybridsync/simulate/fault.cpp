@@ -75,7 +75,8 @@ class Reading {
     if (is_for_good(kind))
       refuse(value, "for", "a node that has finished or left does not come back; remove it");
     const Micros lasts = time("for", value);
-    if (lasts == 0) refuse(value, "for", "must be more than 0; leave it out for a fault that stays");
+    if (lasts == 0)
+      refuse(value, "for", "must be more than 0; leave it out for a fault that stays");
     return lasts;
   }
   FaultKind kind(const Value& value) const {

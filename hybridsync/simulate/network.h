@@ -13,10 +13,11 @@
 namespace hybridsync {
 
 struct Link {
-  Micros delay = 500;           // one way
-  Micros jitter = 0;            // on top of it, at most
-  double straggling = 0;        // share of messages that take up to 20 times the delay
-  double bytes_per_second = 0;  // that a node can send, and as many that it can receive; 0: no limit
+  Micros delay = 500;     // one way
+  Micros jitter = 0;      // on top of it, at most
+  double straggling = 0;  // share of messages that take up to 20 times the delay
+  double bytes_per_second =
+      0;  // that a node can send, and as many that it can receive; 0: no limit
   bool operator==(const Link&) const = default;
 };
 
@@ -28,9 +29,9 @@ class Network {
   Network(int nodes, const Link& link, Random random);
 
   struct Flight {
-    Micros at = 0;       // when it arrives, if it does
-    uint64_t line = 0;   // of the connection that it is on
-    bool lost = false;   // already
+    Micros at = 0;      // when it arrives, if it does
+    uint64_t line = 0;  // of the connection that it is on
+    bool lost = false;  // already
   };
   Flight send(int from, int to, Channel channel, size_t bytes, Micros now);
   // Whether what was sent is still on its way, at its time of arrival.
@@ -51,8 +52,8 @@ class Network {
  private:
   struct Line {
     int cuts = 0;
-    uint64_t number = 0;       // counts what was lost on the way
-    Micros arrived[2] = {};    // of the newest message on each channel
+    uint64_t number = 0;     // counts what was lost on the way
+    Micros arrived[2] = {};  // of the newest message on each channel
   };
   Line& line(int from, int to) { return lines_[static_cast<size_t>(from * nodes_ + to)]; }
   const Line& line(int from, int to) const {

@@ -80,9 +80,8 @@ void Oracle::learn(const Seat& seat, const Contribution& c) {
   const Offered& offer = place.offers.at(c.ticket);
   if (offer.samples != c.samples)
     broken(Rule::account, seat.fragment(),
-            name(seat.fragment(), seat.self(), c.sequence) + " speaks of " +
-                std::to_string(c.samples) + " samples, and holds " +
-                std::to_string(offer.samples));
+           name(seat.fragment(), seat.self(), c.sequence) + " speaks of " +
+               std::to_string(c.samples) + " samples, and holds " + std::to_string(offer.samples));
 }
 
 void Oracle::see(const Seat& seat, const Action& action) {
@@ -114,12 +113,12 @@ void Oracle::see(const Seat& seat, const Returned& action) {
   Made& made = *find(tree(seat), seat.self(), action.contribution.sequence);
   if (made.fate != Fate::open)
     broken(Rule::exactly_once, f,
-            name(f, seat.self(), action.contribution.sequence) + " came back, but it was settled");
+           name(f, seat.self(), action.contribution.sequence) + " came back, but it was settled");
   for (uint64_t chain : made.in)
     if (is_before(tree(seat), chain, seat.lineage().chain))
       broken(Rule::exactly_once, f,
-              name(f, seat.self(), action.contribution.sequence) +
-                  " came back, but this node's lineage holds it");
+             name(f, seat.self(), action.contribution.sequence) +
+                 " came back, but this node's lineage holds it");
   made.fate = action.reason == ReturnReason::dropped ? Fate::dropped : Fate::returned;
 }
 
@@ -151,7 +150,8 @@ const std::vector<float>* Oracle::anchor(int fragment, uint64_t chain) const {
 
 void Oracle::see(const Seat& seat, const Advanced& action) {
   const int f = seat.fragment();
-  course_ = combine(course_, combine(seat.lineage().chain, static_cast<uint64_t>(seat.self().node)));
+  course_ =
+      combine(course_, combine(seat.lineage().chain, static_cast<uint64_t>(seat.self().node)));
   for (const Contribution& c : action.own) learn(seat, c);
   const uint64_t chain = seat.lineage().chain;
   if (!tree(seat).steps.contains(chain)) add(seat, action.result);
@@ -159,7 +159,7 @@ void Oracle::see(const Seat& seat, const Advanced& action) {
     Made& made = *find(tree(seat), seat.self(), c.sequence);
     if (made.fate != Fate::open)
       broken(Rule::exactly_once, f,
-              name(f, seat.self(), c.sequence) + " is applied after its fate was told");
+             name(f, seat.self(), c.sequence) + " is applied after its fate was told");
     made.fate = Fate::settled;
   }
   for (const RosterEntry& e : action.result.roster) {
@@ -167,16 +167,17 @@ void Oracle::see(const Seat& seat, const Advanced& action) {
     const Made* made = find(tree(seat), seat.self(), e.sequence);
     if (made && made->fate != Fate::settled)
       broken(Rule::exactly_once, f,
-              name(f, seat.self(), e.sequence) +
-                  (made->fate == Fate::open ? " is applied and still counts as unresolved"
-                                            : " is applied although it came back"));
+             name(f, seat.self(), e.sequence) + (made->fate == Fate::open
+                                                     ? " is applied and still counts as unresolved"
+                                                     : " is applied although it came back"));
   }
 }
 
 void Oracle::see(const Seat& seat, const Adopted& action) {
   const int f = seat.fragment();
   Tree& t = tree(seat);
-  course_ = combine(course_, combine(seat.lineage().chain, 64u + static_cast<uint64_t>(seat.self().node)));
+  course_ = combine(course_,
+                    combine(seat.lineage().chain, 64u + static_cast<uint64_t>(seat.self().node)));
   if (!t.steps.contains(seat.lineage().chain))
     return broken(Rule::one_lineage, f, words(seat.self()) + " took a STATE that nobody made");
   for (const Contribution& c : action.change.applied) {
@@ -185,7 +186,7 @@ void Oracle::see(const Seat& seat, const Adopted& action) {
     const auto held = [&](uint64_t chain) { return is_before(t, chain, seat.lineage().chain); };
     if (std::none_of(made.in.begin(), made.in.end(), held))
       broken(Rule::exactly_once, f,
-              name(f, seat.self(), c.sequence) + " counts as applied in a STATE without it");
+             name(f, seat.self(), c.sequence) + " counts as applied in a STATE without it");
     made.fate = Fate::settled;
   }
   for (const Contribution& c : action.change.restored) {
@@ -193,7 +194,7 @@ void Oracle::see(const Seat& seat, const Adopted& action) {
     Made& made = *find(t, seat.self(), c.sequence);
     if (made.fate != Fate::settled)
       broken(Rule::exactly_once, f,
-              name(f, seat.self(), c.sequence) + " is progress again, but it was not settled");
+             name(f, seat.self(), c.sequence) + " is progress again, but it was not settled");
     made.fate = Fate::returned;
     if (c.ticket != 0) t.places[seat.self()].restored.push_back(c.ticket);
   }
@@ -209,7 +210,7 @@ void Oracle::add(const Seat& seat, const Result& r) {
   const auto [known, fresh] = t.of_epoch.emplace(std::pair(r.epoch, r.version), chain);
   if (!fresh)
     broken(Rule::one_lineage, f,
-            "a second result for epoch " + std::to_string(r.epoch) + ", " + at(r.version));
+           "a second result for epoch " + std::to_string(r.epoch) + ", " + at(r.version));
   const auto parent = t.steps.find(r.chain);
   if (parent == t.steps.end() || parent->second.version + 1 != r.version)
     return broken(Rule::one_lineage, f, at(r.version) + " has no predecessor that anybody made");
@@ -242,13 +243,13 @@ void Oracle::check_entry(const Seat& seat, const Result& r, const RosterEntry& e
   const int64_t age = std::max<int64_t>(0, r.version - 1 - c.base);
   if (e.age > most || age > most)
     broken(Rule::bounded_age, f,
-            name(f, process, e.sequence) + " is " + std::to_string(age) + " versions old at " +
-                at(r.version) + ", allowed are " + std::to_string(most));
+           name(f, process, e.sequence) + " is " + std::to_string(age) + " versions old at " +
+               at(r.version) + ", allowed are " + std::to_string(most));
   for (uint64_t other : made->in)
     if (is_before(t, other, r.chain))
       broken(Rule::exactly_once, f,
-              name(f, process, e.sequence) + " is applied twice, at " +
-                  at(t.steps.at(other).version) + " and at " + at(r.version));
+             name(f, process, e.sequence) + " is applied twice, at " +
+                 at(t.steps.at(other).version) + " and at " + at(r.version));
 }
 
 // The owner's arithmetic once more, from what was offered.
@@ -278,7 +279,7 @@ void Oracle::compute(int fragment, const Result& r, Step& step) {
   }
   if (after != r.after)
     broken(Rule::identical_anchors, fragment,
-            at(r.version) + " is not the mean of what its roster names");
+           at(r.version) + " is not the mean of what its roster names");
 }
 
 // --- the end
@@ -319,16 +320,16 @@ void Oracle::check_end(const std::vector<const Seat*>& seats) {
   for (const Seat* seat : seats)
     if (seat->lineage().chain != head)
       return broken(Rule::identical_anchors, f,
-                     words(seat->self()) + " ends at " + at(seat->lineage().version) + ", " +
-                         words(seats.front()->self()) + " at " +
-                         at(seats.front()->lineage().version));
+                    words(seat->self()) + " ends at " + at(seat->lineage().version) + ", " +
+                        words(seats.front()->self()) + " at " +
+                        at(seats.front()->lineage().version));
   if (!t.steps.contains(head)) return;
   const auto chains = path(t, head);
   const std::set<uint64_t> on_path(chains.begin(), chains.end());
   for (auto& [process, place] : t.places) {
     const Process& p = process;
-    const auto live = std::find_if(seats.begin(), seats.end(),
-                                   [&](const Seat* s) { return s->self() == p; });
+    const auto live =
+        std::find_if(seats.begin(), seats.end(), [&](const Seat* s) { return s->self() == p; });
     check_place(f, process, place, live == seats.end() ? nullptr : *live, on_path);
   }
   check_samples(f, t, head);
@@ -357,7 +358,7 @@ void Oracle::check_place(int f, const Process& process, Place& place, const Seat
     (in_outbox ? open : lost) += c.samples;
     if (seat && !in_outbox && !lossy_)
       broken(Rule::exactly_once, f,
-              name(f, process, i + 1) + " was applied in results that are gone, and is lost");
+             name(f, process, i + 1) + " was applied in results that are gone, and is lost");
   }
   if (!place.ended) return;
   // What nothing had been done with yet.
@@ -366,9 +367,9 @@ void Oracle::check_place(int f, const Process& process, Place& place, const Seat
   const int64_t found = applied + dropped + open + lost + place.trained.progress;
   if (found != place.trained.samples)
     broken(Rule::account, f,
-            words(process) + " trained on " + std::to_string(place.trained.samples) +
-                " samples in fragment " + std::to_string(f) + ", and " + std::to_string(found) +
-                " are accounted for");
+           words(process) + " trained on " + std::to_string(place.trained.samples) +
+               " samples in fragment " + std::to_string(f) + ", and " + std::to_string(found) +
+               " are accounted for");
   sums_.trained += place.trained.samples;
   sums_.applied += applied;
   sums_.dropped += dropped;

@@ -83,8 +83,8 @@ class Oracle {
     int64_t trained = 0, applied = 0, dropped = 0, open = 0, progress = 0;
     int64_t lost_with_processes = 0, lost_with_tails = 0;
     static void visit(auto& s, auto&& f) {
-      f(s.contributions, s.trained, s.applied, s.dropped, s.open, s.progress,
-        s.lost_with_processes, s.lost_with_tails);
+      f(s.contributions, s.trained, s.applied, s.dropped, s.open, s.progress, s.lost_with_processes,
+        s.lost_with_tails);
     }
     Sums& operator+=(const Sums& other);
     bool operator==(const Sums&) const = default;
@@ -101,7 +101,7 @@ class Oracle {
     Contribution contribution;
     std::vector<uint64_t> in;  // chains of the results that hold it
     Fate fate = Fate::open;
-    bool taken_back = false;   // by training
+    bool taken_back = false;  // by training
   };
   struct Step {  // one result of the tree of lineages
     uint64_t parent = 0;
@@ -110,7 +110,7 @@ class Oracle {
     std::vector<RosterEntry> roster;
     std::vector<float> anchor, momentum;
   };
-  struct Place {  // of one process in one fragment
+  struct Place {             // of one process in one fragment
     std::vector<Made> made;  // by sequence number, from 1
     std::map<uint64_t, Offered> offers;
     std::map<uint64_t, uint64_t> sequences;  // by ticket

@@ -80,8 +80,7 @@ class Perceptron : public Problem {
   }
 
   // Squared error: no exponentials, whose last bits differ between machines.
-  static double add_point(const Point& x, int label, std::span<const float> w,
-                          std::span<float> g) {
+  static double add_point(const Point& x, int label, std::span<const float> w, std::span<float> g) {
     const Hidden h = hidden(x, w);
     Hidden back{};
     double loss = 0;

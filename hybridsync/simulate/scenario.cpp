@@ -60,7 +60,9 @@ std::vector<int> some_nodes(int nodes, int count, Random& random) {
 class Faults {
  public:
   Faults(const Scenario& scenario, Micros length, Random random)
-      : s_(scenario), nodes_(static_cast<int>(scenario.nodes.size())), length_(length),
+      : s_(scenario),
+        nodes_(static_cast<int>(scenario.nodes.size())),
+        length_(length),
         random_(random) {}
 
   std::vector<Fault> make() {
@@ -70,8 +72,8 @@ class Faults {
     std::vector<Fault> faults;
     const int64_t count = most == 0 ? 0 : random_.between(1, most);
     for (int64_t i = 0; i < count; ++i)
-      faults.push_back(
-          one(choice[static_cast<size_t>(random_.between(0, static_cast<int64_t>(choice.size()) - 1))]));
+      faults.push_back(one(choice[static_cast<size_t>(
+          random_.between(0, static_cast<int64_t>(choice.size()) - 1))]));
     std::stable_sort(faults.begin(), faults.end(),
                      [](const Fault& a, const Fault& b) { return a.at < b.at; });
     return faults;
@@ -86,7 +88,8 @@ class Faults {
     if (kind == FaultKind::slow) f.factor = std::round(random_.uniform(2, 12));
     if (kind == FaultKind::drift) f.factor = static_cast<double>(random_.between(-2000, 2000));
     const bool pair = kind == FaultKind::cut || kind == FaultKind::broken;
-    const int side = kind == FaultKind::partition ? static_cast<int>(random_.between(1, nodes_ - 1)) : 1;
+    const int side =
+        kind == FaultKind::partition ? static_cast<int>(random_.between(1, nodes_ - 1)) : 1;
     f.nodes = some_nodes(nodes_, pair ? 2 : side, random_);
     for_good(f);
     return f;
@@ -102,8 +105,8 @@ class Faults {
   }
 
   void for_good(Fault& f) {
-    const bool stays_away = (f.kind == FaultKind::crash || f.kind == FaultKind::power_off) &&
-                            random_.chance(0.2);
+    const bool stays_away =
+        (f.kind == FaultKind::crash || f.kind == FaultKind::power_off) && random_.chance(0.2);
     if (!stays_away && f.kind != FaultKind::leave) return;
     if (gone_ || f.nodes[0] == 0 || nodes_ < 3) {
       if (f.kind == FaultKind::leave) f.kind = FaultKind::finish;
@@ -135,8 +138,8 @@ Micros round_time(const Scenario& s) {
 
 void set_length(Scenario& s, int64_t rounds, Random& random) {
   s.samples_per_step = random.between(1, 4);
-  s.total_samples = rounds * s.schedule.every * static_cast<int64_t>(s.nodes.size()) *
-                    s.samples_per_step;
+  s.total_samples =
+      rounds * s.schedule.every * static_cast<int64_t>(s.nodes.size()) * s.samples_per_step;
   s.faults = Faults(s, rounds * round_time(s), random.fork(2)).make();
 }
 
@@ -214,15 +217,14 @@ Micros Scenario::calm_from() const {
 std::string Scenario::to_text() const {
   static constexpr std::string_view kLate[] = {"fold", "return", "drop"};
   const auto ms = [](Micros t) { return number_text(static_cast<double>(t) / 1000) + " ms"; };
-  std::string text = std::to_string(nodes.size()) + " nodes, " +
-                     std::to_string(table.fragments.size()) + " fragments, K " +
-                     std::to_string(schedule.every) + ", staleness " +
-                     std::to_string(policy.staleness) + ", deadline " +
-                     (policy.deadline > 0 ? ms(policy.deadline) : "none") + ", quorum " +
-                     std::to_string(policy.quorum_of(static_cast<int>(nodes.size()))) + ", late " +
-                     std::string(kLate[static_cast<size_t>(policy.late)]) +
-                     (views ? ", views" : ", no views") + ", delay " + ms(link.delay) + " + " +
-                     ms(link.jitter) + "; steps";
+  std::string text =
+      std::to_string(nodes.size()) + " nodes, " + std::to_string(table.fragments.size()) +
+      " fragments, K " + std::to_string(schedule.every) + ", staleness " +
+      std::to_string(policy.staleness) + ", deadline " +
+      (policy.deadline > 0 ? ms(policy.deadline) : "none") + ", quorum " +
+      std::to_string(policy.quorum_of(static_cast<int>(nodes.size()))) + ", late " +
+      std::string(kLate[static_cast<size_t>(policy.late)]) + (views ? ", views" : ", no views") +
+      ", delay " + ms(link.delay) + " + " + ms(link.jitter) + "; steps";
   for (const NodeProfile& n : nodes) text += " " + ms(n.step);
   return text;
 }
@@ -246,9 +248,9 @@ Scenario random_scenario(uint64_t seed) {
   s.views = s.policy.deadline > 0 || random.chance(0.4);
   s.severity = severity(random);
   s.problem = make_problem(nodes, random);
-  s.table = cut(s.problem->parameters(), nodes,
-                static_cast<int>(random.between(1, kMostFragments)));
-  set_length(s, random.between(20, 80), random);
+  s.table =
+      cut(s.problem->parameters(), nodes, static_cast<int>(random.between(1, kMostFragments)));
+  set_length(s, random.between(15, 60), random);
   return s;
 }
 

@@ -117,7 +117,7 @@ class Simulation {
     bool took = false;
     uint64_t life = 0;
   };
-  std::vector<Begun> begun_;  // by fault
+  std::vector<Begun> begun_;                          // by fault
   std::vector<std::pair<Version, Micros>> progress_;  // by fragment: newest version, and since when
   Micros now_ = 0, calm_from_ = 0;
   bool stranded_ = false;
@@ -234,9 +234,7 @@ void Simulation::message(Node& n, const Event& e) {
   if (tracing_) {
     const auto decoded = decode(received.header, received.body, {run_, m.from});
     const auto wire = read_message(std::get<Frame>(decoded));
-    say(n.number, wire->message.fragment, [&] {
-      return "gets " + in_words(wire->message);
-    });
+    say(n.number, wire->message.fragment, [&] { return "gets " + in_words(wire->message); });
   }
   n.process->lane.on(received, n.clock.shows(now_));
 }
@@ -421,18 +419,32 @@ void Simulation::begin(size_t index) {
   say(n.number, -1, [&] { return "FAULT " + to_text(f); });
   switch (f.kind) {
     case FaultKind::crash:
-    case FaultKind::power_off: go_down(n, f.kind); break;
-    case FaultKind::freeze: ++n.freezes; break;
+    case FaultKind::power_off:
+      go_down(n, f.kind);
+      break;
+    case FaultKind::freeze:
+      ++n.freezes;
+      break;
     case FaultKind::cut:
     case FaultKind::broken:
-    case FaultKind::partition: cut_all(f, false); break;
-    case FaultKind::slow: n.slowness *= f.factor; break;
-    case FaultKind::drift: n.clock.set_rate(std::llround(f.factor), now_); break;
+    case FaultKind::partition:
+      cut_all(f, false);
+      break;
+    case FaultKind::slow:
+      n.slowness *= f.factor;
+      break;
+    case FaultKind::drift:
+      n.clock.set_rate(std::llround(f.factor), now_);
+      break;
     case FaultKind::busy:
       if (n.process->busy++ == 0) n.process->desk.set_busy(true);
       break;
-    case FaultKind::finish: n.no_more_data = true; break;
-    case FaultKind::leave: n.leaving = true; break;
+    case FaultKind::finish:
+      n.no_more_data = true;
+      break;
+    case FaultKind::leave:
+      n.leaving = true;
+      break;
   }
   if (n.process && n.freezes == 0) after(n);
 }
@@ -455,16 +467,23 @@ void Simulation::end(size_t index) {
       break;
     case FaultKind::cut:
     case FaultKind::broken:
-    case FaultKind::partition: cut_all(f, true); break;
-    case FaultKind::slow: n.slowness /= f.factor; break;
-    case FaultKind::drift: n.clock.set_rate(0, now_); break;
+    case FaultKind::partition:
+      cut_all(f, true);
+      break;
+    case FaultKind::slow:
+      n.slowness /= f.factor;
+      break;
+    case FaultKind::drift:
+      n.clock.set_rate(0, now_);
+      break;
     case FaultKind::busy:
       if (!same_process || --n.process->busy > 0) break;
       n.process->desk.set_busy(false);
       plan(now_, Kind::look, n.number);
       break;
     case FaultKind::finish:
-    case FaultKind::leave: break;
+    case FaultKind::leave:
+      break;
   }
   if (n.process && n.freezes == 0) after(n);
 }
@@ -548,9 +567,8 @@ void Simulation::check_seat(Node& n, const Seat& seat) {
     if (!b.ready() || b.epoch() != seat.epoch()) continue;
     if (!oracle_.one_lineage(f, seat.lineage().chain, b.lineage().chain))
       oracle_.broken(Rule::one_lineage, f,
-                     words(seat.self()) + " and " + words(b.self()) +
-                         ", both ready in epoch " + std::to_string(seat.epoch()) +
-                         ", have different lineages");
+                     words(seat.self()) + " and " + words(b.self()) + ", both ready in epoch " +
+                         std::to_string(seat.epoch()) + ", have different lineages");
   }
 }
 
@@ -566,8 +584,7 @@ void Simulation::check_anchor(Node& n, const Seat& seat) {
   if (!equal)
     oracle_.broken(Rule::identical_anchors, f,
                    words(seat.self()) + ": its anchor at version " +
-                       std::to_string(seat.lineage().version) +
-                       " is not what the results give");
+                       std::to_string(seat.lineage().version) + " is not what the results give");
 }
 
 void Simulation::check_reports(Node& n) {
@@ -604,8 +621,8 @@ void Simulation::check_progress() {
 bool Simulation::nobody_left() const {
   const std::optional<View>& view = nodes_.front().disk;
   return view && std::none_of(nodes_.begin(), nodes_.end(), [&](const Node& n) {
-    return n.process && view->has({n.number, n.incarnation});
-  });
+           return n.process && view->has({n.number, n.incarnation});
+         });
 }
 
 std::string Simulation::who_waits() const {
@@ -686,8 +703,8 @@ void Simulation::finish(SimulatedRun& run) {
   run.course = combine(oracle_.course(), static_cast<uint64_t>(run.tally.events));
   for (const Node& n : nodes_)
     if (n.process)
-      run.course = combine(run.course,
-                           hash_of(ConstValues(std::span(n.process->training.parameters()))));
+      run.course =
+          combine(run.course, hash_of(ConstValues(std::span(n.process->training.parameters()))));
 }
 
 }  // namespace

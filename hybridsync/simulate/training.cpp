@@ -151,9 +151,9 @@ void Training::check(const Account& account, const Book& book) {
     most = std::max(most, std::abs(rest[i] - book.progress[i]));
   if (most <= kRounding * size * static_cast<float>(16 + scenario_.schedule.every)) return;
   oracle_.broken(Rule::account, account.fragment().id,
-                  "node " + std::to_string(self_.node) +
-                      ": anchor - parameters differs from unresolved + progress by " +
-                      std::to_string(most));
+                 "node " + std::to_string(self_.node) +
+                     ": anchor - parameters differs from unresolved + progress by " +
+                     std::to_string(most));
 }
 
 void Training::offer(bool ended, bool anything) {

@@ -22,7 +22,7 @@ struct VirtualProcess {
   Training training;
   bool started = false;  // trains; a process that joins waits until it has everything
   bool computing = false;
-  int busy = 0;  // with so many things
+  int busy = 0;       // with so many things
   bool over = false;  // its training
   bool look_planned = false;
   bool work = false;  // for the comm side
@@ -38,8 +38,8 @@ struct VirtualNode {
   bool no_more_data = false;
   bool leaving = false;
   uint32_t incarnation = 0;
-  uint64_t life = 0;         // counts processes and their ends: what was meant for one is not for the next
-  std::optional<View> disk;  // the coordinator's
+  uint64_t life = 0;  // counts processes and their ends: what was meant for one is not for the next
+  std::optional<View> disk;                 // the coordinator's
   std::unique_ptr<VirtualProcess> process;  // none: it is down
   std::optional<Micros> tick_at;            // on the simulation's clock
 
