@@ -22,9 +22,19 @@ struct Part {
   int weight;  // the smallest goes first
 };
 
+// Of the run, from 0 to 1; NaN: not known.
+double share_done(const ProgressState& s) {
+  const auto share = [](int64_t part, int64_t whole) {
+    return std::clamp(static_cast<double>(part) / static_cast<double>(whole), 0., 1.);
+  };
+  if (s.samples_in_all > 0) return share(s.samples, s.samples_in_all);
+  return s.steps > 0 ? share(s.step, s.steps) : std::numeric_limits<double>::quiet_NaN();
+}
+
 std::string steps_of(const ProgressState& s) {
-  return s.steps > 0 ? std::to_string(s.step) + "/" + std::to_string(s.steps)
-                     : "step " + std::to_string(s.step);
+  const std::string step = std::to_string(s.step);
+  if (s.samples_in_all > 0) return percent(share_done(s), 0) + "  step " + step;
+  return s.steps > 0 ? step + "/" + std::to_string(s.steps) : "step " + step;
 }
 
 std::vector<Part> parts_of(const ProgressState& s) {
@@ -65,9 +75,7 @@ std::string cut(const std::string& text, int width) {
 
 std::string bar(const ProgressState& s, int room) {
   const int cells = std::min(room - 2, kLargestBar);
-  const double done =
-      std::clamp(static_cast<double>(s.step) / static_cast<double>(s.steps), 0., 1.);
-  const int full = static_cast<int>(done * cells);
+  const int full = static_cast<int>(share_done(s) * cells);
   std::string text(full, '=');
   if (full < cells) text += '>';
   text.resize(cells, ' ');
@@ -84,7 +92,8 @@ std::string line(const ProgressState& state, int width) {
   }
   const std::string text = joined(parts);
   const int room = width - columns_of(text) - 1;
-  if (state.steps <= 0 || room < kSmallestBar + 2) return cut(text, std::max(width, 0));
+  if (!std::isfinite(share_done(state)) || room < kSmallestBar + 2)
+    return cut(text, std::max(width, 0));
   return bar(state, room) + " " + text;
 }
 
@@ -94,6 +103,7 @@ std::string plain_line(const ProgressState& state) {
 
 Progress::Progress(std::ostream& out, Options options) : out_(out), options_(options) {
   state_.steps = options_.steps;
+  state_.samples_in_all = options_.samples;
 }
 
 void Progress::step(const StepRecord& record, double now) {
@@ -108,14 +118,13 @@ void Progress::step(const StepRecord& record, double now) {
     last_seconds_ = record.seconds;
   }
   state_.step = record.step;
+  state_.samples = record.samples;
   state_.seconds = record.seconds;
   state_.loss = record.loss;
   state_.interval = record.interval;
   state_.bytes_slow += record.bytes_sent_slow;
-  if (state_.steps > 0 && record.step > 0) {
-    state_.seconds_left = record.seconds / static_cast<double>(record.step) *
-                          static_cast<double>(std::max<int64_t>(state_.steps - record.step, 0));
-  }
+  const double done = share_done(state_);
+  if (done > 0) state_.seconds_left = record.seconds * (1 - done) / done;
   state_.waiting.clear();
   draw(now);
 }

@@ -12,7 +12,9 @@ namespace hybridsync {
 
 struct ProgressState {
   int64_t step = 0;
-  int64_t steps = 0;  // in all; 0: not known, then there is no bar
+  int64_t steps = 0;  // in all; 0: not known
+  int64_t samples = 0;
+  int64_t samples_in_all = 0;  // 0: steps tell how far the run is; with neither there is no bar
   double samples_per_second = std::numeric_limits<double>::quiet_NaN();
   double loss = std::numeric_limits<double>::quiet_NaN();
   int64_t interval = 1;    // K
@@ -37,7 +39,8 @@ class Progress {
     int descriptor = -1;          // terminal to ask for its width at every draw; -1: never
     double redraw_seconds = 0.1;  // at least between draws on a terminal
     double plain_seconds = 5;     // at least between lines elsewhere
-    int64_t steps = 0;            // in all
+    int64_t steps = 0;            // in all, where they end the run
+    int64_t samples = 0;          // in all, where they do
   };
   Progress(std::ostream& out, Options options);
 

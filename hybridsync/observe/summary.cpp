@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <numeric>
 
 #include "hybridsync/observe/units.h"
 
@@ -25,14 +24,19 @@ struct Column {
 double seconds_of(const RunSummary& s) { return s.seconds; }
 double slow_bytes_of(const RunSummary& s) { return static_cast<double>(s.bytes_sent_slow); }
 std::string whole(double value) { return fixed(value, 0); }
+std::string two(double value) { return fixed(value, 2); }
 std::string four(double value) { return fixed(value, 4); }
 std::string accuracy(double value) { return percent(value, 2); }
 std::string share(double value) { return percent(value, 1); }
 std::string up_to_tenths(double value) { return fixed(value, value == std::floor(value) ? 0 : 1); }
 
-double late_share(const RunSummary& s) {
-  const auto applied = std::accumulate(s.ages.begin(), s.ages.end(), int64_t{0});
-  return applied > 0 ? 1 - static_cast<double>(s.ages[0]) / static_cast<double>(applied) : 0;
+double mean_age(const RunSummary& s) {
+  double sum = 0, count = 0;
+  for (size_t age = 0; age < s.ages.size(); ++age) {
+    count += static_cast<double>(s.ages[age]);
+    sum += static_cast<double>(age) * static_cast<double>(s.ages[age]);
+  }
+  return count > 0 ? sum / count : 0;
 }
 
 double oldest(const RunSummary& s) { return std::max(0.0, static_cast<double>(s.ages.size()) - 1); }
@@ -53,7 +57,7 @@ std::vector<Column> columns(bool ratios, bool lags) {
   };
   if (!ratios) std::erase_if(all, [](const Column& c) { return c.ratio != nullptr; });
   if (!lags) return all;
-  all.push_back({"late", late_share, share});
+  all.push_back({"age", mean_age, two});
   all.push_back({"oldest", oldest, up_to_tenths});
   all.push_back(
       {"lost", [](const RunSummary& s) { return double(s.dropped + s.lost); }, up_to_tenths});

@@ -33,7 +33,7 @@ struct RunSummary {
   std::vector<int64_t> ages = {};  // applied ones by age in versions, from 0
   std::string folder = {};
 
-  // Did a round close without somebody, or somebody's work come late?
+  // Was somebody's work applied to a version that it was not learned on, or not at all?
   bool lagged() const { return ages.size() > 1 || returned + dropped + lost + skipped > 0; }
 };
 
@@ -55,8 +55,8 @@ struct Table {
 // One row per name, in order of first appearance. Several runs of a name (seeds) give their mean,
 // and a second row with min..max where it is not a point. With several names there are two more
 // columns, against the first row: how many times less time per sample, and bytes on the slow link
-// per sample. With a run that lagged there are three more: the share of the applied contributions
-// that came late, the age of the oldest, and how many were thrown away or died with a process.
+// per sample. With a run that lagged there are three more: the mean age of the applied
+// contributions, the age of the oldest, and how many were thrown away or died with a process.
 Table summary_table(const std::vector<RunSummary>& summaries);
 
 // Runs of one name, as means over its seeds, against those of the first name.

@@ -35,10 +35,15 @@ std::string host_name() {
 }
 
 // Terminal width and redrawing only where `out` is the standard output.
-Progress::Options progress_options(std::ostream& out, int64_t steps) {
+Progress::Options progress_options(std::ostream& out, const Config& config) {
   Progress::Options options;
   if (&out == &std::cout) options = progress_options_for(STDOUT_FILENO);
-  options.steps = steps;
+  if (config.outer_tier().strategy == Strategy::delayed) {
+    options.samples =
+        config.train.steps * config.train.micro_batch * config.accumulate.steps * config.ranks();
+  } else {
+    options.steps = config.train.steps;
+  }
   return options;
 }
 
@@ -69,7 +74,7 @@ RunLog::RunLog(const Config& config, const Environment& environment, std::ostrea
   };
   recorder_ = std::make_unique<Recorder>(std::move(options));
   if (environment.rank != 0) return;
-  progress_ = std::make_unique<Progress>(out, progress_options(out, config.train.steps));
+  progress_ = std::make_unique<Progress>(out, progress_options(out, config));
 }
 
 RunLog::~RunLog() = default;

@@ -1,4 +1,5 @@
-"""The programs of examples/, alone and as the ranks of a run."""
+"""The programs of examples/, alone and as the ranks of a run; and a configuration of it."""
+import json
 import re
 import subprocess
 
@@ -55,6 +56,27 @@ def test_own_loop_names_a_wrong_launch():
     done = subprocess.run([EXAMPLES / "own_loop", ROOT / "examples/own_loop.toml"], text=True,
                           capture_output=True, timeout=120)
     assert done.returncode == 1 and "WORLD_SIZE is 1, but" in done.stderr
+
+
+def test_delayed_loses_nothing_of_a_slow_node(tmp_path):
+    done = program("train", ROOT / "examples/delayed.toml", "--name", "x", "--json", "--set",
+                   "train.steps=60", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    lines = [json.loads(line)
+             for line in (tmp_path / "runs/x/metrics.jsonl").read_text().splitlines()]
+    last = {line["node"]: line for line in lines}
+    steps = [last[node]["step"] for node in range(4)]
+    assert min(steps[:3]) > 2 * steps[3]
+    assert {line["samples"] for line in last.values()} == {summary["samples"]}
+    assert summary["samples"] == 16 * sum(steps)
+    assert summary["contributed"] == summary["applied"] + summary["returned"]
+    assert summary["dropped"] == summary["lost"] == summary["mismatches"] == 0
+    assert len(summary["ages"]) <= 2 + 1 and sum(summary["ages"]) == summary["applied"]
+    assert sum(summary["ages"][1:]) > 0, "the slow node's work came late"
+    for line in last.values():
+        assert line["sync/mode"] == "delayed"
+        assert line["ledger/contributed"] == line["ledger/applied"] + line["ledger/returned"]
 
 
 def test_recipes():

@@ -69,6 +69,24 @@ TEST(ProgressLine, ShowsWhatItWaitsFor) {
             "[===========>           ] 50/100  waiting 4 s for node 1, fragment 5, version 17");
 }
 
+TEST(ProgressLine, SamplesTellHowFarItIsWhereTheyEndTheRun) {
+  ProgressState s;
+  s.step = 30;  // of a slow node
+  s.samples = 500;
+  s.samples_in_all = 1000;
+  EXPECT_EQ(line(s, 80), "[===============>              ] 50 %  step 30  K 1  0 B slow");
+  EXPECT_THAT(plain_line(s), HasSubstr("50 %  step 30"));
+}
+
+TEST(Progress, WhatIsLeftFollowsTheSamples) {
+  std::ostringstream out;
+  Progress progress(out, {.samples = 256});
+  progress.step(record(1, 3), 0);  // 64 samples in 3 s
+  EXPECT_EQ(progress.state().seconds_left, 9);
+  progress.step(record(5, 20), 1);  // a result more than was to do
+  EXPECT_EQ(progress.state().seconds_left, 0);
+}
+
 TEST(ProgressLine, TheBarIsFullAtTheEnd) {
   ProgressState s;
   s.step = s.steps = 10;

@@ -76,9 +76,9 @@ TEST(Summary, OnlyARunThatLaggedAddsColumns) {
     return std::vector<std::string>(table.rows[row].cells.end() - 3, table.rows[row].cells.end());
   };
   EXPECT_THAT(std::vector<std::string>(table.header.end() - 3, table.header.end()),
-              testing::ElementsAre("late", "oldest", "lost"));
-  EXPECT_THAT(last(0), testing::ElementsAre("0.0 %", "0", "0"));
-  EXPECT_THAT(last(1), testing::ElementsAre("25.0 %", "2", "5"));
+              testing::ElementsAre("age", "oldest", "lost"));
+  EXPECT_THAT(last(0), testing::ElementsAre("0.00", "0", "0"));
+  EXPECT_THAT(last(1), testing::ElementsAre("0.35", "2", "5"));
   EXPECT_EQ(summary_table({all}).header.back(), "rounds");
 }
 
