@@ -276,6 +276,10 @@ void Oracle::compute(int fragment, const Result& r, Step& step) {
     outer_step(scenario_.outer, std::span<const float>(mean), std::span<float>(step.anchor),
                std::span<float>(step.momentum.data(), buffer ? step.momentum.size() : 0));
     after = hash_of(ConstValues(std::span<const float>(step.anchor)));
+  } else {  // what delta mode will begin from: everybody's parameters
+    scale(std::span<float>(mean), scenario_.problem->learning_rate());
+    subtract(std::span<const float>(step.anchor), std::span<const float>(mean),
+             std::span<float>(step.anchor));
   }
   if (after != r.after)
     broken(Rule::identical_anchors, fragment,

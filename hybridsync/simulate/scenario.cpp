@@ -177,6 +177,12 @@ Link random_link(Random& random) {
 }
 
 void check_nodes(const Config& config) {
+  const bool gradients =
+      config.outer_tier().strategy == Strategy::every_step || config.start.every_step > 0;
+  if (config.nodes() > 1 && gradients)
+    throw ConfigError(config.source +
+                      ": rounds of gradients are not simulated, only those of parameters; give "
+                      "--set start.every_step=0, and a strategy other than \"every_step\"");
   if (config.nodes() > 1) return;
   throw ConfigError(config.source +
                     ": joins one node only, so there is nothing between nodes to simulate; add a "
