@@ -332,8 +332,10 @@ Actions Seat::applied(const Result& r, uint64_t after, Micros now) {
                                             "(the hashes differ)"});
     return out;
   }
-  // A call outlives its round: a slow node gives what it has at its next step boundary.
+  // A call outlives its round: a slow node gives what it has at its next step boundary. After the
+  // last round nobody is called any more.
   out.push_back(Advanced{r, member_.extend(r, owns())});
+  if (r.finished) called_ = false;
   retry_at_.reset();
   retries_ = 0;
   if (wrong) {

@@ -90,6 +90,7 @@ class Simulation {
   void check_anchor(Node& n, const Seat& seat);
   void check_progress();
   void check_reports(Node& n);
+  bool is_newest(const Seat& seat) const;
   bool all_done();
   void check_end();
   void check_parameters();
@@ -642,8 +643,16 @@ std::string Simulation::who_waits() const {
   return text;
 }
 
+// Nobody knows of a later version.
+bool Simulation::is_newest(const Seat& seat) const {
+  return std::none_of(nodes_.begin(), nodes_.end(), [&](const Node& n) {
+    return n.process &&
+           n.process->lane.seats().at(seat.fragment()).lineage().version > seat.lineage().version;
+  });
+}
+
 // Everybody who is there has finished, in the newest epoch. A node that finished in a tail of an
-// older one has something to come back to.
+// older one has something to come back to, and so has one that has not seen the last result.
 bool Simulation::all_done() {
   const auto& view = nodes_.front().disk;
   const Epoch newest = view ? view->epoch : 1;
@@ -653,7 +662,7 @@ bool Simulation::all_done() {
     somebody = true;
     if (!n.process->lane.finished() || n.process->training.has_news()) return false;
     for (const auto& [f, seat] : n.process->lane.seats())
-      if (!seat.ready() || seat.epoch() != newest) return false;
+      if (!seat.ready() || seat.epoch() != newest || !is_newest(seat)) return false;
   }
   return somebody || events_.empty();
 }

@@ -160,12 +160,11 @@ void Training::offer(bool ended, bool anything) {
   if (gradient_mode()) return;
   for (size_t f = 0; f < accounts_.size(); ++f) {
     Account& a = accounts_[f];
-    const bool called = desk_.status(a.fragment().id).called;
     // Nothing is offered only while nothing else is open: otherwise there would always be
     // something, and nobody would ever have finished.
-    const bool nothing = called || (anything && books_[f].open.empty());
-    // A fragment that everybody has finished needs no further round.
-    const bool left = !a.finished() && (a.position().steps() > 0 || nothing);
+    const bool nothing = anything && books_[f].open.empty();
+    // A fragment that everybody has finished needs no further round, unless somebody has joined.
+    const bool left = a.should_answer() || (!a.finished() && (a.position().steps() > 0 || nothing));
     if (ended ? left : a.wants_to_contribute()) offer(a, books_[f], ended);
   }
 }

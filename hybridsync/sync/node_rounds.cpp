@@ -217,14 +217,23 @@ void NodeRounds::take(int f) {
   const Account::Change change = one.apply(as_const(theta), shared_[f]);
   if (mode_ == Mode::delta && !change.moved) copy(as_const(theta), shared_[f]);
   moved_.push_back(f);
-  if (f != 0 || !change.advanced) return;
+  if (f != 0) return;
+  fresh_.summary.own_dropped = change.dropped_samples;
+  if (!change.advanced) return;
   const Result& r = change.newest;
-  fresh_.summary = {r.weight,        change.samples,
-                    r.total_samples, change.own_samples,
-                    change.rounds,   static_cast<int64_t>(r.roster.size()),
-                    change.age,      r.loss_sum,
-                    r.loss_weight,   true,
-                    r.next_mode,     r.next_interval};
+  RoundSummary& summary = fresh_.summary;
+  summary.weight = r.weight;
+  summary.samples = change.samples;
+  summary.total_samples = r.total_samples;
+  summary.own_samples = change.own_samples;
+  summary.rounds = change.rounds;
+  summary.contributors = static_cast<int64_t>(r.roster.size());
+  summary.age = change.age;
+  summary.loss_sum = r.loss_sum;
+  summary.loss_weight = r.loss_weight;
+  summary.advanced = true;
+  summary.next_mode = r.next_mode;
+  summary.next_interval = r.next_interval;
   fresh_.has_side = change.side.has_value();
   fresh_.side = change.side.value_or(SideData{});
 }
@@ -252,8 +261,9 @@ void NodeRounds::contribute(bool all, bool finished) {
     // and nobody would ever have finished.
     const bool due =
         all ? settled || account.position().steps() > 0 : account.wants_to_contribute();
-    if (account.finished() || !due) continue;
-    offer(account, last);
+    // A fragment that everybody has finished needs no further round, unless somebody has joined.
+    const bool wanted = account.finished() ? account.should_answer() : due;
+    if (wanted) offer(account, last);
   }
 }
 
@@ -359,6 +369,7 @@ void NodeRounds::agree(const Outcome& waited) {
 
 void NodeRounds::take_summary(const RoundReport& report) {
   const RoundSummary& s = report.summary;
+  own_dropped_ += s.own_dropped;
   if (!s.advanced) return;
   newest_ = s;
   mode_ = s.next_mode;
