@@ -174,6 +174,7 @@ void Account::take(const GivenBack& news, Values progress, Values, Change& chang
                                [&](const Open& o) { return o.ticket == news.contribution.ticket; });
   if (at == open_.end()) return;
   if (news.reason == ReturnReason::dropped) {
+    change.dropped_samples += news.contribution.samples;
     position_.drop(news.contribution);
     change.moved = true;
   } else {

@@ -37,8 +37,8 @@ class Account {
   // After `more` further steps.
   bool wants_to_contribute(int64_t more = 0) const;
   bool must_wait(int64_t more = 0) const;
-  // While training waits, in whichever fragment: the owner of this one wants what there is, if it is
-  // nothing. Otherwise fragments could wait for each other.
+  // While training waits, in whichever fragment: the owner of this one wants what there is, if it
+  // is nothing. Otherwise fragments could wait for each other.
   bool should_answer() const;
   // Will training have to wait after `more` further steps and the contributions due then?
   bool will_wait(int64_t more) const;
@@ -58,6 +58,7 @@ class Account {
     std::optional<SideData> side;  // of the newest result that had any
     int64_t samples = 0;           // of all results together
     int64_t own_samples = 0;       // of these, this node's
+    int64_t dropped_samples = 0;   // of contributions that were thrown away, as configured
     int64_t rounds = 0;            // results in which not everybody abstained
     int64_t age = -1;              // the largest of this node's contributions in the newest
   };

@@ -48,7 +48,7 @@ class NodeRounds {
   double loss() const { return loss_; }                 // of all nodes, newest round
   int64_t samples() const { return samples_; }          // of all nodes, in all rounds
   int64_t own_samples() const { return own_samples_; }  // of these, the node's
-  // Of the node, as of the newest agreement between its ranks.
+  int64_t own_dropped() const { return own_dropped_; }  // thrown away, as configured
   int64_t bytes_sent() const { return node_.bytes_sent; }
   int64_t bytes_received() const { return node_.bytes_received; }
   const Ledger& ledger() const { return node_.ledger; }
@@ -128,6 +128,7 @@ class NodeRounds {
   int64_t rounds_count_ = 0;
   int64_t samples_ = 0;
   int64_t own_samples_ = 0;
+  int64_t own_dropped_ = 0;
   double loss_;
   RoundSummary newest_;
   std::optional<SideData> side_;

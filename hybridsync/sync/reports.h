@@ -53,6 +53,7 @@ struct RoundSummary {
   int64_t samples = 0;        // of the results since the last summary
   int64_t total_samples = 0;  // of all results
   int64_t own_samples = 0;    // of this node, of the results since the last summary
+  int64_t own_dropped = 0;    // samples of this node that were thrown away, as configured
   int64_t rounds = 0;         // since the last summary, those in which not everybody abstained
   int64_t contributors = 0;   // contributions in the newest
   int64_t age = -1;           // the largest of this node's contributions in it; -1: it has none
@@ -63,8 +64,8 @@ struct RoundSummary {
   int64_t next_interval = 1;
 
   static void visit(auto& s, auto&& f) {
-    f(s.weight, s.samples, s.total_samples, s.own_samples, s.rounds, s.contributors, s.age,
-      s.loss_sum, s.loss_weight, s.advanced, s.next_mode, s.next_interval);
+    f(s.weight, s.samples, s.total_samples, s.own_samples, s.own_dropped, s.rounds, s.contributors,
+      s.age, s.loss_sum, s.loss_weight, s.advanced, s.next_mode, s.next_interval);
   }
 };
 

@@ -244,7 +244,8 @@ int64_t Synchronizer::samples() const {
   const double own = static_cast<double>(rounds_->own_samples());
   const double all = static_cast<double>(rounds_->samples());
   const double ratio = rounds_->may_lag() && own > 0 ? all / own : nodes_;
-  return std::llround(all + (samples_ - own) * ratio);
+  const double open = samples_ - own - static_cast<double>(rounds_->own_dropped());
+  return std::llround(all + open * ratio);
 }
 
 // Where nodes go at speeds of their own, the schedule follows the samples of all of them.

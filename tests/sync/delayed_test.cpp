@@ -115,6 +115,21 @@ TEST(Delayed, LateContributionsComeBackWhenConfigured) {
   EXPECT_GT(ends[2].last.ledger.returned, 0);
 }
 
+TEST(Delayed, DroppedWorkIsCountedAndNobodyCountsOnIt) {
+  Config config = delayed(1, 3, 2, 2);
+  config.tiers[1].late = Late::drop;
+  config.tiers[1].emulate.step = 0.002;
+  config.tiers[1].emulate.speeds = "1 1 0.1";
+  const auto ends = train(config, 8 * 3 * 60);
+  for (const End& end : ends) {
+    EXPECT_EQ(end.theta, ends[0].theta);
+    EXPECT_EQ(end.samples, ends[0].samples);
+    const LedgerRecord& l = end.last.ledger;
+    EXPECT_EQ(l.contributed, l.applied + l.returned + l.dropped);
+  }
+  EXPECT_GT(ends[2].last.ledger.dropped, 0);
+}
+
 // So many times longer than a step that the others come to the end of what they may do without it.
 constexpr auto kAway = std::chrono::milliseconds(400);
 

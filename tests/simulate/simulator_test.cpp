@@ -1,0 +1,121 @@
+// Whole runs by seed: every promise holds, a seed is a run to the bit, and broken rules are found.
+#include <gtest/gtest.h>
+
+#include "hybridsync/config/error.h"
+#include "hybridsync/config/load.h"
+#include "hybridsync/simulate/seeds.h"
+
+namespace hybridsync {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int64_t kSeeds = 60;
+#elif defined(NDEBUG)
+constexpr int64_t kSeeds = 3000;
+#else
+constexpr int64_t kSeeds = 300;
+#endif
+
+SeedsResult run(int64_t seeds, int threads, uint64_t first = 1) {
+  Seeds options;
+  options.first = first;
+  options.count = seeds;
+  options.threads = threads;
+  return run_seeds(options, [](uint64_t seed) { return random_scenario(seed); });
+}
+
+TEST(Simulator, EverySeedKeepsEveryPromise) {
+  const SeedsResult result = run(kSeeds, 0);
+  for (const SimulatedRun& failed : result.failed)
+    ADD_FAILURE() << "seed " << failed.seed << ": " << name(failed.breach->rule) << ": "
+                  << failed.breach->text << "\nhybridsync simulate --seed " << failed.seed
+                  << " --trace";
+  const Tally& t = result.tally;
+  EXPECT_EQ(result.failures, 0);
+  EXPECT_EQ(t.runs, kSeeds);
+  std::cout << t.runs << " seeds, " << t.events << " events, " << t.rounds << " results, "
+            << t.views << " view changes\n";
+  const Oracle::Sums& s = t.samples;
+  EXPECT_EQ(s.trained, s.applied + s.dropped + s.open + s.progress + s.lost_with_processes +
+                           s.lost_with_tails);
+  EXPECT_GT(t.views, 0);
+  EXPECT_GT(t.messages_lost, 0);
+  for (const char* kind : {"crash", "freeze", "partition", "cut", "busy", "drift"})
+    EXPECT_GT(t.faults.at(kind), 0) << kind;
+}
+
+TEST(Simulator, ASeedIsARunToTheBitWhateverTheThreads) {
+  const int64_t seeds = std::min<int64_t>(kSeeds, 200);
+  const SeedsResult one = run(seeds, 1);
+  EXPECT_EQ(one.course, run(seeds, 2).course);
+  EXPECT_EQ(one.course, run(seeds, 7).course);
+  EXPECT_NE(one.course, run(seeds, 1, 2).course);
+}
+
+Config four_nodes() {
+  Config config;
+  TierConfig node, site;
+  site.name = "site";
+  site.size = 4;
+  site.strategy = Strategy::delayed;
+  site.staleness = 2;
+  site.deadline = 2;
+  site.emulate.step = 0.05;
+  site.emulate.speeds = "1 1 1 0.25";
+  config.tiers = {node, site};
+  validate(config);
+  return config;
+}
+
+TEST(Simulator, ASlowNodeIsFoldedInAndNothingIsOlderThanTheBound) {
+  const SimulatedRun run = simulate(scripted_scenario(four_nodes(), {}, 1), false);
+  ASSERT_FALSE(run.breach) << run.breach->text;
+  const Oracle::Sums& s = run.tally.samples;
+  EXPECT_EQ(s.trained, s.applied);
+  EXPECT_LE(run.tally.ledger.ages.size(), 3u);
+}
+
+TEST(Simulator, FaultsFromAFileHappen) {
+  const auto faults = parse_faults(R"(
+[[fault]]
+at = "2 s"
+kind = "crash"
+node = 1
+for = "500 ms"
+)",
+                                   "faults.toml", 4);
+  ASSERT_EQ(faults.size(), 1u);
+  const SimulatedRun run = simulate(scripted_scenario(four_nodes(), faults, 1), true);
+  ASSERT_FALSE(run.breach) << run.breach->text;
+  EXPECT_EQ(run.tally.faults.at("crash"), 1);
+  EXPECT_EQ(run.tally.processes, 5) << "it came back";
+  EXPECT_GE(run.tally.views, 2) << "without it, and with it again";
+  EXPECT_FALSE(run.trace.empty());
+}
+
+std::string mistake_in(const std::string& faults) {
+  try {
+    (void)parse_faults(faults, "faults.toml", 2);
+  } catch (const ConfigError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Faults, MistakesNameFileLineAndKey) {
+  const std::string kind = mistake_in("[[fault]]\nat = \"1 s\"\nkind = \"crahs\"\nnode = 1\n");
+  EXPECT_NE(kind.find("faults.toml:3"), std::string::npos) << kind;
+  EXPECT_NE(kind.find("did you mean crash"), std::string::npos) << kind;
+  EXPECT_NE(mistake_in("[[fault]]\nat = \"1 s\"\nkind = \"crash\"\nnode = 2\n"), "");
+  EXPECT_NE(mistake_in("[[fault]]\nkind = \"crash\"\nnode = 1\n"), "");
+  EXPECT_NE(mistake_in("[[fault]]\nat = \"1 s\"\nkind = \"crash\"\nnode = 1\nfro = 2\n"), "");
+}
+
+TEST(Simulator, GradientRoundsAreRefused) {
+  Config config = four_nodes();
+  config.start.every_step = 10;
+  EXPECT_THROW((void)random_scenario(config, 1), ConfigError);
+}
+
+}  // namespace
+}  // namespace hybridsync
