@@ -6,7 +6,7 @@ namespace {
 std::string number(auto n) { return std::to_string(n); }
 
 std::string short_name(int node, uint32_t incarnation) {
-  return number(node) + (incarnation > 0 ? "." + number(incarnation) : "");
+  return incarnation > 0 ? number(node) + "." + number(incarnation) : number(node);
 }
 
 std::string about(const Result& r) {
@@ -63,9 +63,9 @@ std::string words(const Process& p) {
 
 std::string words(const View& view) {
   std::string text = number(view.epoch) + " of";
-  for (const Process& p : view.members) text += " " + short_name(p.node, p.incarnation);
+  for (const Process& p : view.members) (text += " ") += short_name(p.node, p.incarnation);
   text += ", owners";
-  for (int owner : view.owners) text += " " + number(owner);
+  for (int owner : view.owners) (text += " ") += number(owner);
   return text;
 }
 

@@ -42,6 +42,7 @@ class Reading {
     if (const Value* v = find(table_, "for")) f.lasts = lasting(f.kind, *v);
     f.nodes = hit(f.kind);
     factor(f);
+    check_coordinator(f);
     return f;
   }
 
@@ -114,6 +115,14 @@ class Reading {
              is_of_pairs(kind) ? "must be two different nodes"
                                : "must be different nodes, and not all that there are");
     return nodes;
+  }
+  // Without it views do not change any more, and nothing could be promised.
+  void check_coordinator(const Fault& f) const {
+    const bool goes =
+        f.kind == FaultKind::crash || f.kind == FaultKind::power_off || f.kind == FaultKind::leave;
+    if (goes && f.lasts == 0 && f.nodes[0] == 0)
+      refuse(needed("node"), "node",
+             "is where the coordinator runs: it has to come back; give `for`, or another node");
   }
   void factor(Fault& f) const {
     const Value* value = find(table_, "factor");

@@ -189,6 +189,19 @@ void check_nodes(const Config& config) {
                     "[[tier]] with a size of 2 or more");
 }
 
+// Without views a node that is gone ends the run, as it should: nothing to find there.
+void check_faults(const Config& config, const Scenario& s) {
+  for (const Fault& f : s.faults) {
+    const auto possible = kinds(Severity::wild, s.views);
+    if (std::count(possible.begin(), possible.end(), f.kind)) continue;
+    throw ConfigError(config.source +
+                      ": tier[1].deadline = \"none\": nodes that go are not replaced "
+                      "by a new view then, and " +
+                      std::string(name(f.kind)) +
+                      " ends the run; set a deadline, or leave that fault out");
+  }
+}
+
 Scenario configured(const Config& config, uint64_t seed, Random& random) {
   check_nodes(config);
   const TierConfig tier = config.outer_tier();
@@ -231,7 +244,7 @@ std::string Scenario::to_text() const {
       std::to_string(policy.quorum_of(static_cast<int>(nodes.size()))) + ", late " +
       std::string(kLate[static_cast<size_t>(policy.late)]) + (views ? ", views" : ", no views") +
       ", delay " + ms(link.delay) + " + " + ms(link.jitter) + "; steps";
-  for (const NodeProfile& n : nodes) text += " " + ms(n.step);
+  for (const NodeProfile& n : nodes) (text += " ") += ms(n.step);
   return text;
 }
 
@@ -276,6 +289,7 @@ Scenario scripted_scenario(const Config& config, std::vector<Fault> faults, uint
   for (const Fault& f : faults) end = std::max(end, f.at + f.lasts);
   set_length(s, 20 + 2 * end / round_time(s), random);
   s.faults = std::move(faults);
+  check_faults(config, s);
   return s;
 }
 

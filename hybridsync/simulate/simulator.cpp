@@ -634,9 +634,9 @@ std::string Simulation::who_waits() const {
     if (!n.process) continue;
     text += n.freezes > 0 ? " (frozen):" : ":";
     for (const auto& [f, seat] : n.process->lane.seats()) {
-      text += " " + std::to_string(seat.lineage().version);
+      (text += " ") += std::to_string(seat.lineage().version);
       if (!seat.ready()) text += " not ready";
-      for (int peer : seat.waits_for()) text += " <" + std::to_string(peer);
+      for (int peer : seat.waits_for()) (text += " <") += std::to_string(peer);
     }
     if (n.process->over) text += " over";
   }
