@@ -2,16 +2,16 @@
 
 python microbench/stragglers.py --program build/release/cli/hybridsync [--seeds 3] [--step 0.2]
 
-Four nodes of one rank on this machine; steps are padded by sleeping, so that the processors are at
-most half busy and a node's speed is what is asked for. For each seed, in turns:
+Four nodes of one rank on this machine; steps are padded by sleeping, so that the processors are
+at most half busy and a node's speed is what is asked for. For each seed, in turns:
 
   delayed, 1 slow    strategy "delayed" with one node at a quarter of the speed
   periodic, 1 slow   the same with rounds that wait for everybody
   delayed, equal     strategy "delayed", four equally fast nodes
 
-`of bound`: samples per second of training, from its first step to the end of its last round, against
-the sum of the nodes' own speeds (samples per step / padded step, added up): what could be reached if
-nobody ever waited. `loss`: on the held-out part, at the end, at equal samples.
+`of bound`: samples per second of training, from its first step to the end of its last round,
+against the sum of the nodes' own speeds (samples per step / padded step, added up): what could be
+reached if nobody ever waited. `loss`: on the held-out part, at the end, at equal samples.
 """
 
 import argparse
@@ -89,15 +89,17 @@ def spread(values, form):
 
 
 def show(arguments, runs):
-    print(f"\n{'':17} {'of bound':26} {'held-out loss':26} {'samples':>8} {'busy':>5}  ages of contributions")
+    print(f"\n{'':17} {'of bound':26} {'held-out loss':26} {'samples':>8} {'busy':>5}  ages")
     for row, (_, speeds) in ROWS.items():
         done = runs[row]
         reached = [r["samples"] / r["seconds"] / bound(arguments, speeds) for r in done]
         ages = [sum(counts) for counts in zip(*[pad(r.get("ages", [])) for r in done])]
         while ages and ages[-1] == 0:
             ages.pop()
-        print(f"{row:17} {spread(reached, '.3f'):26} {spread([r['final_loss'] for r in done], '.4f'):26} "
-              f"{statistics.mean(r['samples'] for r in done):8.0f} {max(r['busy'] for r in done):5.0%}  {ages}")
+        losses = [r["final_loss"] for r in done]
+        print(f"{row:17} {spread(reached, '.3f'):26} {spread(losses, '.4f'):26} "
+              f"{statistics.mean(r['samples'] for r in done):8.0f} "
+              f"{max(r['busy'] for r in done):5.0%}  {ages}")
     pairs = [100 * (a["final_loss"] / b["final_loss"] - 1)
              for a, b in zip(runs["delayed, 1 slow"], runs["delayed, equal"])]
     print(f"loss with one slow node against equal speeds: {spread(pairs, '+.2f')} %")
@@ -127,7 +129,8 @@ def main():
     for seed in range(1, arguments.seeds + 1):
         for row, (strategy, speeds) in ROWS.items():
             runs[row].append(train(arguments, strategy, speeds, seed))
-            print(f"seed {seed}, {row}: {runs[row][-1]['seconds']:.1f} s", file=sys.stderr, flush=True)
+            print(f"seed {seed}, {row}: {runs[row][-1]['seconds']:.1f} s", file=sys.stderr,
+                  flush=True)
     show(arguments, runs)
 
 

@@ -184,8 +184,8 @@ class Outlook {
     if (policy_.deadline > 0) {
       micros("a node behind", policy_.deadline,
              "tier[1].deadline, from a round's first contribution; the round skips it");
-      micros("a silent node", policy_.suspect_after,
-             "suspect_after, without a heartbeat; it is removed and the others go on");
+      micros("a silent node", policy_.deadline,
+             "the same; it stays a member, and a broken connection ends the run");
     } else if (delayed()) {
       none("a silent node", lag_text() + ", then waited for; shown while it lasts, interruptible");
     } else {

@@ -18,8 +18,8 @@ def train(write, folder, more, *arguments):
     done = program("train", write("speeds.toml", SMALL + SITE + more), "--name", "x", "--json",
                    *arguments, cwd=folder)
     assert done.returncode == 0, done.stderr
-    lines = [json.loads(line) for line in (folder / "runs/x/metrics.jsonl").read_text().splitlines()]
-    return json.loads(done.stdout), lines
+    text = (folder / "runs/x/metrics.jsonl").read_text()
+    return json.loads(done.stdout), [json.loads(line) for line in text.splitlines()]
 
 
 def seconds(lines, node, part):
