@@ -540,7 +540,9 @@ Actions Seat::reconnected(int node, Micros now) {
 std::vector<int> Seat::waits_for() const {
   if (ready_) return owns() ? owner_.missing() : std::vector<int>{owner()};
   if (!owns() || !is_member()) return {owner()};
-  if (target_) return {target_->node == self_.node ? kCoordinator : target_->node};
+  const bool asked = establishing_ || (target_ && target_->node == self_.node);
+  if (asked) return {kCoordinator};
+  if (target_) return {target_->node};
   std::vector<int> nodes;
   for (const Process& p : view_.members)
     if (std::none_of(lasts_.begin(), lasts_.end(), [&](const Heard& h) { return h.from == p; }))
