@@ -722,6 +722,18 @@ TEST(Seat, TheGreatestReadyEpochThenVersionGoesOn) {
   }
 }
 
+TEST(Seat, LastNamesTheEpochInWhichItWasReadyNotThatOfItsNewestResult) {
+  World w(2, lag(1));
+  w.round({0, 1});
+  w.install(view_of(2, {{0, 0}, {1, 0}}, 0), {0, 1});
+  w.settle();
+  ASSERT_TRUE(w.seat(1).ready());
+  w.install(view_of(3, {{0, 0}, {1, 0}}, 0), {1});
+  ASSERT_EQ(w.under_way<Last>(0), 1);
+  const Last last = std::get<Last>(w.wire.back().message.body);
+  EXPECT_EQ(last, (Last{2, 1, w.lineage(1).chain})) << "no round closed in epoch 2";
+}
+
 TEST(Seat, AnOwnerThatIsBehindCatchesUpFirst) {
   World w(3, lag(1));
   for (int n : {0, 1, 2}) w.contribute(n);
