@@ -275,6 +275,20 @@ TEST(Seat, NoDeltaRoundClosesBeforeTheOwnerHasItsAnchor) {
   EXPECT_EQ(w.lineage(1), w.lineage(0));
 }
 
+TEST(Seat, NoDeltaResultIsAppliedWithoutAnAnchor) {
+  World w(2, lag(0), {Strategy::periodic, 1, 4});
+  for (int n : {0, 1}) w.contribute(n);
+  w.settle();
+  w.set_anchor(0, kAnchor);
+  for (int n : {0, 1}) w.contribute(n);
+  w.settle();
+  EXPECT_EQ(w.lineage(0).version, 2);
+  EXPECT_EQ(w.lineage(1).version, 1);
+  w.set_anchor(1, kAnchor);
+  w.settle();
+  EXPECT_EQ(w.lineage(1), w.lineage(0)) << "it asks for what it could not take";
+}
+
 TEST(Seat, AnAnchorThatOthersDoNotHaveEndsTheRun) {
   World w(2, lag(0), {Strategy::periodic, 1, 4});
   for (int n : {0, 1}) w.contribute(n);
@@ -521,6 +535,40 @@ TEST(Seat, AQuestionAboutWhatIsThereChangesNothing) {
   w.settle([](const Send& s) { return is<Call>(s); });
   EXPECT_EQ(w.seat(0).rounds(), before);
   EXPECT_EQ(w.outbox(1).size(), 1u);
+  EXPECT_TRUE(w.seat(0).called()) << "node 1 waits for it, and for node 2";
+}
+
+TEST(Seat, ResultsThatSettleYoungerContributionsDoNotPutAQuestionOff) {
+  World w(3, lag(2));
+  w.contribute(2);
+  w.wire.clear();
+  const auto due = w.seat(2).due(Timer::remind);
+  w.round({0, 1});
+  w.contribute(2);
+  w.round({0, 1});
+  ASSERT_EQ(w.outbox(2).size(), 1u);
+  EXPECT_EQ(w.outbox(2)[0].sequence, 1u);
+  EXPECT_EQ(w.seat(2).due(Timer::remind), due);
+}
+
+TEST(Seat, TheNextContributionIsAskedAboutAsSoonAsTheFirst) {
+  World w(2, lag(0));
+  w.contribute(1);
+  w.later(Policy{}.remind_after);
+  w.contribute(0);
+  w.settle();
+  ASSERT_EQ(w.lineage(1).version, 1);
+  w.contribute(1);
+  EXPECT_EQ(w.seat(1).due(Timer::remind), w.now + Policy{}.remind_pause(0));
+}
+
+TEST(Seat, AResultThatComesAgainChangesNothing) {
+  World w(2, lag(0));
+  w.round({0, 1});
+  const Seat before = w.seat(1);
+  w.deliver(1, {{0, 0}, 1, 0, w.told[0].results.at(0)});
+  EXPECT_EQ(w.seat(1), before);
+  EXPECT_TRUE(w.wire.empty());
 }
 
 TEST(Seat, ALostResultIsFetched) {
