@@ -45,10 +45,12 @@ class Pinger {
     return largest;
   }
 
+  // Who has not answered; once all have, who still measures others.
   std::vector<int> missing() const {
+    const bool answered = measured();
     std::vector<int> nodes;
     for (size_t node = 0; node < peers_.size(); ++node)
-      if (!peers_[node].finished || peers_[node].pongs < kPings)
+      if (answered ? !peers_[node].finished : peers_[node].pongs < kPings)
         nodes.push_back(static_cast<int>(node));
     return nodes;
   }
