@@ -138,7 +138,7 @@ class Drain {
 
   // A contribution of it was applied lately.
   bool took_part(int node, int f) const {
-    const Place& p = *worlds_.place(world_, node, f);
+    const Resident& p = *worlds_.place(world_, node, f);
     const Past* before = p.past->at(p.past->version - 2 * worlds_.options().nodes);
     return p.past->samples(p.seat.self()) > before->samples(p.seat.self());
   }

@@ -26,9 +26,9 @@ int64_t step_samples(const Process& process, int fragment, uint64_t made) {
 
 }  // namespace
 
-int64_t Place::progress() const { return Position(position).contribute().samples; }
+int64_t Resident::progress() const { return Position(position).contribute().samples; }
 
-bool Place::may_contribute(int staleness) const {
+bool Resident::may_contribute(int staleness) const {
   return position.may_contribute(staleness) && seat.may_contribute(position.version());
 }
 

@@ -11,7 +11,7 @@
 
 namespace hybridsync {
 
-struct Place {
+struct Resident {
   Seat seat;
   Position position;
   Books books;
@@ -29,7 +29,7 @@ struct Place {
 // What one event at a place does.
 class PlaceStep {
  public:
-  PlaceStep(Place& place, Chronicle& chronicle, const Policy& policy)
+  PlaceStep(Resident& place, Chronicle& chronicle, const Policy& policy)
       : place_(place), chronicle_(chronicle), policy_(policy) {}
 
   void begin(const View& view);
@@ -59,7 +59,7 @@ class PlaceStep {
   void find_lost(const Past* before);
   void note(Finding finding);
 
-  Place& place_;
+  Resident& place_;
   Chronicle& chronicle_;
   const Policy& policy_;
   Micros now_ = 0;

@@ -66,7 +66,7 @@ World::Id SmallWorlds::keep(int to, const Message& message) {
   return intern(envelopes_, envelope_ids_, Envelope{to, message});
 }
 
-const Place* SmallWorlds::place(const World& w, int node, int fragment) const {
+const Resident* SmallWorlds::place(const World& w, int node, int fragment) const {
   const World::Id id = slot(const_cast<World&>(w), node, fragment);
   return id == 0 ? nullptr : &places_[id - 1];
 }
@@ -94,7 +94,8 @@ World SmallWorlds::begin() {
   for (int node = 0; node < options_.nodes; ++node)
     for (int f = 0; f < options_.fragments; ++f) {
       Chronicle& chronicle = chronicles_[static_cast<size_t>(f)];
-      Place place{Seat(f, {node, 0}, options_.policy, schedule()), {}, {}, chronicle.beginning()};
+      Resident place{
+          Seat(f, {node, 0}, options_.policy, schedule()), {}, {}, chronicle.beginning()};
       PlaceStep(place, chronicle, options_.policy).begin(view);
       slot(w, node, f) = intern(places_, place_ids_, std::move(place));
     }
@@ -109,7 +110,7 @@ const SmallWorlds::Outcome& SmallWorlds::step(World::Id id, uint64_t event, cons
   const auto [at, fresh] = outcomes_.try_emplace(pair(id, event));
   Outcome& outcome = at->second;
   if (!fresh) return outcome;
-  Place place = places_[id - 1];
+  Resident place = places_[id - 1];
   Chronicle& chronicle = chronicles_[static_cast<size_t>(place.seat.fragment())];
   PlaceStep step(place, chronicle, options_.policy);
   act(step);
@@ -139,7 +140,7 @@ Finding SmallWorlds::happen(World& w, int node, int fragment, uint64_t event, co
 Finding SmallWorlds::check(const World& w, int node, int fragment) const {
   const Fact changed = place(w, node, fragment)->fact();
   for (int other = 0; other < options_.nodes; ++other) {
-    const Place* p = other == node ? nullptr : place(w, other, fragment);
+    const Resident* p = other == node ? nullptr : place(w, other, fragment);
     if (!p) continue;
     if (auto wrong = check_pair(changed, p->fact())) return wrong;
   }
@@ -225,7 +226,7 @@ void SmallWorlds::restart(World& w, int node) {
   ++it.incarnation;
   for (int f = 0; f < options_.fragments; ++f) {
     const Past* nothing = chronicles_[static_cast<size_t>(f)].beginning();
-    Place place{Seat(f, process(w, node), options_.policy, schedule()), {}, {}, nothing};
+    Resident place{Seat(f, process(w, node), options_.policy, schedule()), {}, {}, nothing};
     slot(w, node, f) = intern(places_, place_ids_, std::move(place));
   }
 }
@@ -395,7 +396,7 @@ bool SmallWorlds::may_heartbeat(const World& w, int node) const {
 
 void SmallWorlds::list_node(const World& w, int node, std::vector<Transition>& out) const {
   for (int f = 0; f < options_.fragments; ++f) {
-    const Place& p = *place(w, node, f);
+    const Resident& p = *place(w, node, f);
     const bool more =
         p.position.version() < options_.most_versions && p.books.made < options_.most_sequence;
     if (more && p.may_contribute(options_.policy.staleness))
@@ -476,7 +477,7 @@ std::string SmallWorlds::describe(const World& w, const Transition& t) const {
 }
 
 std::string SmallWorlds::describe(const World& w, int node, int fragment) const {
-  const Place* p = place(w, node, fragment);
+  const Resident* p = place(w, node, fragment);
   if (!p) return "dead";
   std::string line = in_words(p->seat);
   if (p->position.version() != p->seat.lineage().version)

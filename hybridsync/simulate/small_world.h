@@ -113,7 +113,7 @@ class SmallWorlds {
   std::string describe(const World& before, const Transition& transition) const;
   std::string describe(const World& world, int node, int fragment) const;
 
-  const Place* place(const World& world, int node, int fragment) const;
+  const Resident* place(const World& world, int node, int fragment) const;
   const Coordinator& coordinator(const World& world) const;
   const Message& message(World::Id id) const { return envelope(id).message; }
   int receiver(World::Id id) const { return envelope(id).to; }
@@ -188,7 +188,7 @@ class SmallWorlds {
 
   const WorldOptions options_;
   std::array<Chronicle, kMostFragments> chronicles_;
-  std::deque<Place> places_;
+  std::deque<Resident> places_;
   std::deque<Coordinator> coordinators_;
   std::deque<Envelope> envelopes_;
   Ids place_ids_, coordinator_ids_, envelope_ids_;

@@ -17,14 +17,14 @@ class Invariants : public testing::Test {
     policy_.staleness = 1;
     const Schedule schedule{Strategy::delayed, 0, 1};
     for (int node : {0, 1}) {
-      Place place{Seat(0, {node, 0}, policy_, schedule), {}, {}, chronicle_.beginning()};
+      Resident place{Seat(0, {node, 0}, policy_, schedule), {}, {}, chronicle_.beginning()};
       step(place).begin({1, {{0, 0}, {1, 0}}, {0}});
       step(place).contribute();
       places_.push_back(std::move(place));
     }
   }
 
-  PlaceStep step(Place& place) { return {place, chronicle_, policy_}; }
+  PlaceStep step(Resident& place) { return {place, chronicle_, policy_}; }
 
   // Node 1's contribution arrives, and the result at node 1.
   void close() {
@@ -48,14 +48,14 @@ class Invariants : public testing::Test {
 
   Policy policy_;
   Chronicle chronicle_;
-  std::vector<Place> places_;
+  std::vector<Resident> places_;
 };
 
 TEST_F(Invariants, HoldBeforeAndAfterARound) {
   EXPECT_EQ(broken(places_[0].fact()), std::nullopt);
   close();
   EXPECT_EQ(places_[1].past->version, 1);
-  for (const Place& p : places_) EXPECT_EQ(broken(p.fact()), std::nullopt);
+  for (const Resident& p : places_) EXPECT_EQ(broken(p.fact()), std::nullopt);
   EXPECT_EQ(broken_between(), std::nullopt);
 }
 
