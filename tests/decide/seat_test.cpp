@@ -350,6 +350,32 @@ TEST(Seat, ACallForWhatIsOnItsWayOrOverIsNone) {
   EXPECT_TRUE(call(1));
 }
 
+TEST(Seat, ACallThatComesAfterItsRoundIsNone) {
+  World w(3, lag(1));
+  const auto calls = [](const Send& s) { return is<Call>(s); };
+  for (int n : {0, 1}) w.contribute(n);
+  w.settle(calls);
+  w.later(Policy{}.grace);
+  w.settle(calls);
+  ASSERT_EQ(w.lineage(2).version, 1);
+  w.deliver(2, {{0, 0}, 1, 0, Call{0}});
+  EXPECT_FALSE(w.seat(2).called());
+}
+
+TEST(Seat, AContributionInAnothersNameIsIgnored) {
+  World w(3, lag(1));
+  w.contribute(1);
+  const Contribution c = w.outbox(1)[0];
+  w.wire.clear();
+  w.deliver(0, {{2, 0}, 1, 0, c});
+  Contribution older = c;
+  older.incarnation = 7;
+  w.deliver(0, {{1, 0}, 1, 0, older});
+  EXPECT_TRUE(w.seat(0).rounds().inbox().empty());
+  w.deliver(0, {{1, 0}, 1, 0, c});
+  EXPECT_EQ(w.seat(0).rounds().inbox().size(), 1u);
+}
+
 TEST(Seat, ABusyNodeAnswersACallByAbstaining) {
   World w(3, lag(1));
   w.set_busy(2, true);
