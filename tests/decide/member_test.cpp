@@ -266,6 +266,16 @@ TEST(Member, WhatWasForgottenAndIsNotHeldIsLostAndSaidOnce) {
   EXPECT_FALSE(m.adopt(start).lost);
 }
 
+TEST(Member, WhatWasStableInADroppedTailIsNotSoInTheNextOne) {
+  Member m(kSelf, stale(1), kPeriodic);
+  const Lineage start = m.lineage();
+  for (int i = 0; i < 3; ++i) (void)m.extend(next(m, {}, i), false);
+  (void)m.adopt(start);
+  (void)m.contribute(draft(0));
+  (void)m.extend(next(m, {1}), false);
+  EXPECT_EQ(m.kept().size(), 1u);
+}
+
 TEST(Member, AfterALineageItsVersionsAreOpenAndItsLogIsEmpty) {
   Member m(kSelf, stale(1), kPeriodic);
   (void)m.contribute(draft(0));

@@ -320,6 +320,33 @@ TEST(Owner, NamesWhatItIsBasedOn) {
   EXPECT_EQ(r.values, Payload{9});
 }
 
+TEST(Owner, AGradientRoundIsBasedOnTheParametersThatEverybodyNamed) {
+  Rounds w({.schedule = kStartThenPeriodic});
+  for (int node : {0, 1, 2}) {
+    Contribution c = w.make(node);
+    c.anchor_hash = 5;
+    ASSERT_TRUE(w.takes(c));
+  }
+  EXPECT_EQ(w.close().before, 5u);
+}
+
+TEST(Owner, TheDeadlineCountsFromTheFirstContribution) {
+  Rounds w({.nodes = 4});
+  w.policy.deadline = 10'000;
+  w.owner = Owner(0, 0, w.policy, kPeriodic);
+  w.owner.open(w.view, w.member.lineage());
+  for (int i = 0; i < 2; ++i) (void)w.round({0, 1, 2});
+  const Micros first = w.now;
+  for (int node : {0, 1, 2}) {
+    ASSERT_TRUE(w.takes(w.make(node)));
+    w.now += 1'000;
+  }
+  w.owner.called(w.now);
+  const auto decision = w.owner.decide(w.member.lineage(), w.now, true);
+  ASSERT_TRUE(std::holds_alternative<WaitFor>(decision));
+  EXPECT_EQ(std::get<WaitFor>(decision).until, first + 10'000);
+}
+
 TEST(Owner, CountsAllSamplesOfTheLineage) {
   Rounds w;
   EXPECT_EQ(w.round({0, 1, 2}).total_samples, 6);
