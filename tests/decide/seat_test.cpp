@@ -376,6 +376,22 @@ TEST(Seat, AContributionInAnothersNameIsIgnored) {
   EXPECT_EQ(w.seat(0).rounds().inbox().size(), 1u);
 }
 
+TEST(Seat, AfterTheLastRoundNobodyIsCalled) {
+  World w(2, lag(1));
+  const auto end = [&](int node) {
+    Contribution c = w.draft(node);
+    c.finished = true;
+    w.contribute(node, c);
+  };
+  end(1);
+  w.deliver(1, {{0, 0}, 1, 0, Call{1}});  // overtakes the result
+  ASSERT_TRUE(w.seat(1).called());
+  end(0);
+  w.settle();
+  ASSERT_TRUE(w.lineage(1).finished);
+  EXPECT_FALSE(w.seat(1).called());
+}
+
 TEST(Seat, ABusyNodeAnswersACallByAbstaining) {
   World w(3, lag(1));
   w.set_busy(2, true);
