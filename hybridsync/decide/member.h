@@ -20,7 +20,8 @@ class Member {
   const std::vector<Contribution>& outbox() const { return outbox_; }  // unresolved, oldest first
   const std::vector<Result>& log() const { return log_; }              // newest last
 
-  uint64_t made() const { return sequence_; }  // contributions so far, abstentions included
+  Version offered() const { return last_at_; }  // the newest version with a contribution on top
+  uint64_t made() const { return sequence_; }   // contributions so far, abstentions included
   // Contributions whose fate may be open at a time: s + 1, in gradient mode 1.
   size_t most_unresolved() const;
   // At most one contribution per version, and not more unresolved ones than that.

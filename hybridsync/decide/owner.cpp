@@ -111,7 +111,7 @@ Owner::Verdict Owner::on(const Contribution& c, const Member& member, Micros now
   from->has = std::max(from->has, c.has);
   const Verdict verdict = judge(c, member);
   if (std::holds_alternative<Refused>(verdict) || std::holds_alternative<Accepted>(verdict))
-    from->newest = std::max(from->newest, c.at);
+    from->newest = std::max(from->newest, std::min(c.at, member.lineage().version));
   const auto* refused = std::get_if<Refused>(&verdict);
   const bool also_taken = refused && planted(Bug::return_and_take);
   if (!std::holds_alternative<Accepted>(verdict) && !also_taken) return verdict;

@@ -305,7 +305,9 @@ Actions Seat::adopted(const State& state, Micros now) {
 }
 
 void Seat::handle(const Result& r, const Message& m, Micros now, Actions& out) {
-  const bool follows = target_ ? m.from.node == target_->node : ready_ || !is_member();
+  const bool from_owner = m.from.node == owner();
+  const bool follows =
+      target_ ? m.from.node == target_->node : (ready_ && from_owner) || !is_member();
   if (!follows && !planted(Bug::no_fence)) return;
   if (r.version <= lineage().version) return;
   if (lacks_anchor()) return arm_retry(now);

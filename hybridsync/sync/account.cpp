@@ -48,7 +48,10 @@ void Account::expected(Values out) const {
 }
 
 bool Account::may_contribute() const {
-  return position_.may_contribute(staleness_now()) && desk_.status(fragment_.id).ready;
+  if (!position_.may_contribute(staleness_now())) return false;
+  const Desk::Status status = desk_.status(fragment_.id);
+  // A busy node may have abstained on top of this version by itself.
+  return status.ready && (position_.version() > status.offered || status.version < status.offered);
 }
 
 bool Account::wants_to_contribute(int64_t more) const {

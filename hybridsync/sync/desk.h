@@ -77,6 +77,7 @@ class Desk {
     bool called = false;         // the owner waits for what this node has
     bool ready = true;           // not in the middle of a view change
     bool open = false;           // a contribution has no result yet
+    Version offered = -1;        // the newest version on top of which there was an offer
     Version version = 0;         // of the anchor
     std::vector<int> waits_for;  // nodes
   };

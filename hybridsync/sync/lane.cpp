@@ -22,6 +22,13 @@ const SharedBytes& nothing() {
   return empty;
 }
 
+// What would ask for a payload again, or answer for one, if it overtook it.
+bool keeps_order(const Message& m) {
+  return std::holds_alternative<Contribution>(m.body) || std::holds_alternative<Remind>(m.body) ||
+         std::holds_alternative<Result>(m.body) || std::holds_alternative<Return>(m.body) ||
+         std::holds_alternative<Start>(m.body);
+}
+
 }  // namespace
 
 Lane::Lane(Options options, Desk& desk, SendFunction send)
@@ -83,7 +90,8 @@ std::optional<Micros> Lane::next_due() const {
 void Lane::take(Draft& draft, Micros now) {
   Seat& seat = seats_.at(draft.fragment);
   Contribution c = draft.contribution;
-  if (!seat.may_contribute(c.at)) {
+  const bool over = seat.lineage().finished && !options_.views;  // the others may have left
+  if (over || !seat.may_contribute(c.at)) {
     desk_.tell(draft.fragment, GivenBack{c, ReturnReason::not_now}, nullptr);
     return publish_status(seat);
   }
@@ -180,13 +188,23 @@ void Lane::on_message(const Received& received, Micros now) {
 
 bool Lane::fits(const Message& m, const BodyLayout& layout, size_t bytes) const {
   if (layout.side_bytes > bytes || layout.values_bytes + layout.side_bytes != bytes) return false;
+  const bool of_views = std::holds_alternative<ViewMessage>(m.body) ||
+                        std::holds_alternative<Last>(m.body) ||
+                        std::holds_alternative<Join>(m.body);
+  if (of_views && !options_.views) return false;
   if (m.fragment == -1) return bytes == 0;
   if (seats_.find(m.fragment) == seats_.end()) return false;
   const auto whole = static_cast<uint64_t>(options_.table.fragments[m.fragment].bytes());
   if (const auto* c = std::get_if<Contribution>(&m.body)) {
-    if (c->node != m.from.node || (c->weight > 0) != (layout.values_bytes > 0)) return false;
+    if (Process{c->node, c->incarnation} != m.from) return false;
+    if ((c->weight > 0) != (layout.values_bytes > 0)) return false;
+  } else if (const auto* remind = std::get_if<Remind>(&m.body)) {
+    return Process{remind->contribution.node, remind->contribution.incarnation} == m.from &&
+           bytes == 0;
   } else if (const auto* r = std::get_if<Result>(&m.body)) {
     if ((r->weight > 0) != (layout.values_bytes > 0)) return false;
+    for (const RosterEntry& e : r->roster)
+      if (e.age > options_.policy.staleness) return false;
   } else if (std::holds_alternative<State>(m.body)) {
     const bool outer = options_.outer.momentum != 0;
     return layout.values_bytes == whole && layout.side_bytes == (outer ? whole : 0);
@@ -258,7 +276,7 @@ void Lane::on_leave(int node) {
 // very node has lost something.
 void Lane::check_left() {
   for (const auto& [f, seat] : seats_) {
-    if (leaves_.empty() || seat.member().outbox().empty()) continue;
+    if (leaves_.empty() || seat.member().outbox().empty() || seat.lineage().finished) continue;
     for (int node : seat.waits_for())
       if (has_left(node))
         return desk_.fail(
@@ -308,7 +326,8 @@ void Lane::act(Seat& seat, const Send& action, Micros now) {
 
 void Lane::send(int to, const Message& message, const Body& body) {
   const SharedBytes& bytes = body.bytes ? body.bytes : nothing();
-  const Channel channel = bytes->empty() ? Channel::control : Channel::bulk;
+  const Channel channel =
+      bytes->empty() && !keeps_order(message) ? Channel::control : Channel::bulk;
   send_(to, channel, encode({message, body.layout}, run_, *bytes), bytes);
 }
 
@@ -516,6 +535,7 @@ void Lane::publish_status(const Seat& seat) {
   status.called = seat.called();
   status.ready = seat.ready();
   status.open = !seat.member().outbox().empty();
+  status.offered = seat.member().offered();
   status.version = seat.lineage().version;
   status.waits_for = seat.waits_for();
   desk_.set_status(seat.fragment(), status);

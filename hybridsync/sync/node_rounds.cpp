@@ -183,10 +183,34 @@ void NodeRounds::boundary(const Learned& learned, const LaneReport& node, bool f
 
 void NodeRounds::leave_round() {
   assert(anchored_);
+  if (may_lag()) return leave_alone();
   contribute(true, true);
-  exchange_news([](const Account& a) {
-    return a.has_news() || a.finished() || (a.position().unresolved() == 0 && a.may_contribute());
-  });
+  exchange_news([](const Account& a) { return a.has_news() || a.finished(); });
+}
+
+// Every lane stays for the other nodes by itself until its fragments are finished; then the ranks
+// agree once. A lane that waited for its node's other ranks meanwhile could only abstain.
+void NodeRounds::leave_alone() {
+  leaving_ = true;  // what is left is offered here, and nothing is offered in answer to a call
+  Outcome waited;
+  while (waited.ok() && !lane_finished()) {
+    contribute(true, true);
+    waited = wait_until([](const Account& a) {
+      return a.has_news() || a.finished() || (a.position().unresolved() == 0 && a.may_contribute());
+    });
+    if (!waited.ok()) break;
+    for (int f : with_news()) {
+      take(f);
+      replica_.write(table_.fragments[f], as_const(shared_[f]));
+    }
+  }
+  agree(waited);
+  take_over(node_.moved);
+}
+
+bool NodeRounds::lane_finished() const {
+  return std::all_of(accounts_.begin(), accounts_.end(),
+                     [](const auto& a) { return a.second.finished(); });
 }
 
 // News of these fragments is there, and every rank knows: their endpoints put the parameters into
@@ -218,15 +242,15 @@ void NodeRounds::take(int f) {
   if (mode_ == Mode::delta && !change.moved) copy(as_const(theta), shared_[f]);
   moved_.push_back(f);
   if (f != 0) return;
-  fresh_.summary.own_dropped = change.dropped_samples;
+  fresh_.summary.own_dropped += change.dropped_samples;
   if (!change.advanced) return;
   const Result& r = change.newest;
   RoundSummary& summary = fresh_.summary;
   summary.weight = r.weight;
-  summary.samples = change.samples;
+  summary.samples += change.samples;
   summary.total_samples = r.total_samples;
-  summary.own_samples = change.own_samples;
-  summary.rounds = change.rounds;
+  summary.own_samples += change.own_samples;
+  summary.rounds += change.rounds;
   summary.contributors = static_cast<int64_t>(r.roster.size());
   summary.age = change.age;
   summary.loss_sum = r.loss_sum;
@@ -234,8 +258,9 @@ void NodeRounds::take(int f) {
   summary.advanced = true;
   summary.next_mode = r.next_mode;
   summary.next_interval = r.next_interval;
-  fresh_.has_side = change.side.has_value();
-  fresh_.side = change.side.value_or(SideData{});
+  if (!change.side) return;
+  fresh_.has_side = true;
+  fresh_.side = *change.side;
 }
 
 void NodeRounds::take_over(const std::vector<int>& moved) {
@@ -271,7 +296,7 @@ void NodeRounds::contribute(bool all, bool finished) {
 // for each other for ever.
 void NodeRounds::answer_calls() {
   for (auto& [f, account] : accounts_)
-    if (account.should_answer()) offer(account, false);
+    if (account.should_answer() && !account.finished()) offer(account, false);
 }
 
 void NodeRounds::offer(Account& account, bool last) {
@@ -310,7 +335,11 @@ void NodeRounds::exchange_news(bool (*enough)(const Account&)) {
 
 Outcome NodeRounds::wait_until(bool (*enough)(const Account&)) {
   const auto all = [&] {
-    if (may_lag() && anchored_) answer_calls();
+    if (may_lag() && anchored_) {
+      if (!leaving_) answer_calls();
+      // What has come back may have to be offered again before another fragment can go on.
+      if (!with_news().empty()) return true;
+    }
     return std::all_of(accounts_.begin(), accounts_.end(),
                        [&](const auto& a) { return enough(a.second); });
   };
@@ -324,8 +353,7 @@ LaneReport NodeRounds::lane_report() const {
   const auto counters = rounds_->counters();
   report.bytes_sent = counters.bytes_sent;
   report.bytes_received = counters.bytes_received;
-  report.finished = std::all_of(accounts_.begin(), accounts_.end(),
-                                [](const auto& a) { return a.second.finished(); });
+  report.finished = lane_finished();
   report.ledger = rounds_->desk().ledger();
   return report;
 }

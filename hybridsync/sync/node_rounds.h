@@ -83,6 +83,8 @@ class NodeRounds {
   void apply(const std::vector<int>& fragments);
   void take(int fragment);
   void contribute(bool all, bool finished);
+  void leave_alone();
+  bool lane_finished() const;
   void answer_calls();
   void offer(Account& account, bool last);
   void wait_while_stuck();
@@ -115,6 +117,7 @@ class NodeRounds {
   std::unique_ptr<Rounds> rounds_;
   std::map<int, Account> accounts_;  // of this rank's fragments
   bool anchored_ = false;
+  bool leaving_ = false;
   mutable std::vector<std::byte> memory_;
 
   // News taken since the last agreement.
