@@ -24,7 +24,7 @@ struct Count {
 };
 
 // Of this node's own contributions, all fragments of a lane together. At rest
-//   contributed = applied + returned + unresolved
+//   contributed = applied + returned + dropped + unresolved
 // and returned work is contributed again, under a new sequence number.
 struct Ledger {
   Count contributed;  // made, abstentions included
