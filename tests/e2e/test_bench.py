@@ -4,7 +4,8 @@ import json
 from conftest import SMALL, TIERS, program
 
 KEYS = ["name", "seed", "steps", "samples", "final_loss", "final_accuracy", "seconds",
-        "bytes_sent_slow", "bytes_sent_fast", "utilisation", "k_final", "rounds"]
+        "bytes_sent_slow", "bytes_sent_fast", "utilisation", "k_final", "rounds",
+        "contributed", "applied", "returned", "dropped", "lost", "skipped", "mismatches", "ages"]
 
 
 def configs(write):
