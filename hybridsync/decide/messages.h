@@ -138,9 +138,8 @@ struct FragmentStatus {
 };
 struct Heartbeat {
   uint64_t counter = 0;
-  bool ready = false;  // a process that trains, not one that only waits to be let in
   std::vector<FragmentStatus> fragments;
-  static void visit(auto& s, auto&& f) { f(s.counter, s.ready, s.fragments); }
+  static void visit(auto& s, auto&& f) { f(s.counter, s.fragments); }
   bool operator==(const Heartbeat&) const = default;
 };
 struct HeartbeatAnswer {

@@ -219,8 +219,7 @@ void Seat::reached(Micros now, Actions& out) {
   send(kCoordinator, Establish{}, out);
 }
 
-void Seat::handle(const Established& answer, const Message& m, Micros now, Actions& out) {
-  (void)m;
+void Seat::handle(const Established& answer, const Message&, Micros now, Actions& out) {
   if (!establishing_ || answer.refused) return;
   become_ready(now, out);
 }

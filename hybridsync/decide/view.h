@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "hybridsync/decide/fragments.h"
+
 namespace hybridsync {
 
 // Of a view; messages of another epoch are ignored (fencing). 0: before the first view.
@@ -35,5 +37,8 @@ struct View {
   static void visit(auto& s, auto&& f) { f(s.epoch, s.members, s.owners); }
   bool operator==(const View&) const = default;
 };
+
+// Of a new run: everybody that the table names, each fragment with the owner that it names.
+View first_view(const FragmentTable& table);
 
 }  // namespace hybridsync

@@ -237,7 +237,7 @@ void Simulation::message(Node& n, const Event& e) {
     const auto wire = read_message(std::get<Frame>(decoded));
     say(n.number, wire->message.fragment, [&] { return "gets " + in_words(wire->message); });
   }
-  n.process->lane.on(received, n.clock.shows(now_));
+  n.process->lane.on(std::move(received), n.clock.shows(now_));
 }
 
 void Simulation::send(Node& from, int to, Channel channel, Bytes header, SharedBytes body) {

@@ -57,7 +57,7 @@ World::Id SmallWorlds::intern(std::deque<T>& table, Ids& ids, T value) {
   canonical_.clear();
   canonical_.add(value);
   const auto next = static_cast<World::Id>(table.size() + 1);
-  const auto [at, fresh] = ids.try_emplace(canonical_.digest(), next);
+  const auto [at, fresh] = ids.try_emplace(canonical_.wide(), next);
   if (fresh) table.push_back(std::move(value));
   return at->second;
 }
@@ -274,11 +274,9 @@ uint64_t SmallWorlds::status_digest(const World& w, int node) const {
 Message SmallWorlds::heartbeat_of(const World& w, int node) const {
   const Epoch epoch = place(w, node, 0)->seat.epoch();
   if (epoch == 0) return {process(w, node), 0, -1, Join{}};
-  Heartbeat beat{0, true, {}};
-  for (int f = 0; f < options_.fragments; ++f) {
+  Heartbeat beat{0, {}};
+  for (int f = 0; f < options_.fragments; ++f)
     beat.fragments.push_back(place(w, node, f)->seat.status());
-    beat.ready = beat.ready && place(w, node, f)->seat.ready();
-  }
   return {process(w, node), epoch, -1, beat};
 }
 
@@ -362,7 +360,7 @@ XXH128_hash_t SmallWorlds::digest(const World& w) const {
   sorted_ = w.messages;
   std::sort(sorted_.begin(), sorted_.end());
   canonical_.add(w.coordinator, sorted_, w.left, w.lossy);
-  return canonical_.digest();
+  return canonical_.wide();
 }
 
 // By an equal one, or by any on the same connection.

@@ -26,14 +26,6 @@ VirtualProcess::VirtualProcess(const Scenario& scenario, const Process& self, Or
   desk.on_work([this] { work = true; });
 }
 
-View first_view(const FragmentTable& table) {
-  View view;
-  view.epoch = 1;
-  for (int node = 0; node < table.nodes; ++node) view.members.push_back({node, 0});
-  for (const Fragment& f : table.fragments) view.owners.push_back(table.owner(f.id));
-  return view;
-}
-
 bool has_coordinator(const Scenario& scenario) {
   return scenario.views || scenario.policy.staleness > 0;
 }

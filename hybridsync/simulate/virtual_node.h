@@ -53,8 +53,6 @@ struct VirtualNode {
   std::vector<Seen> seen;  // by fragment
 };
 
-// The view of the beginning.
-View first_view(const FragmentTable& table);
 // Whether this scenario's nodes send heartbeats, and so have a coordinator.
 bool has_coordinator(const Scenario& scenario);
 

@@ -47,20 +47,23 @@ void Account::expected(Values out) const {
     if (open.body.layout.values_bytes > 0) subtract(as_const(out), values_of(open.body), out);
 }
 
-bool Account::may_contribute() const {
+bool Account::may_contribute() const { return may_contribute(desk_.status(fragment_.id)); }
+
+bool Account::may_contribute(const Desk::Status& status) const {
   if (!position_.may_contribute(staleness_now())) return false;
-  const Desk::Status status = desk_.status(fragment_.id);
   // A busy node may have abstained on top of this version by itself.
   return status.ready && (position_.version() > status.offered || status.version < status.offered);
 }
 
 bool Account::wants_to_contribute(int64_t more) const {
-  const bool called = staleness_now() > 0 && desk_.status(fragment_.id).called;
-  return may_contribute() && position_.due(interval_, called, more);
+  const Desk::Status status = desk_.status(fragment_.id);
+  const bool called = staleness_now() > 0 && status.called;
+  return may_contribute(status) && position_.due(interval_, called, more);
 }
 
 bool Account::should_answer() const {
-  return may_contribute() && desk_.status(fragment_.id).called;
+  const Desk::Status status = desk_.status(fragment_.id);
+  return may_contribute(status) && status.called;
 }
 
 bool Account::must_wait(int64_t more) const {

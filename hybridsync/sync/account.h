@@ -78,6 +78,7 @@ class Account {
     uint64_t ticket = 0;
     Body body;  // delta mode
   };
+  bool may_contribute(const Desk::Status& status) const;
   int staleness_now() const { return mode_ == Mode::gradient ? 0 : staleness_; }
   Values scratch(std::vector<std::byte>& memory) const;
   ConstValues values_of(const Body& body) const;

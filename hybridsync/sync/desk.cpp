@@ -6,8 +6,6 @@
 #include "hybridsync/math/arithmetic.h"
 
 namespace hybridsync {
-namespace {
-
 Body make_body(ConstValues values, bool with_values, const SideData* side) {
   Writer writer;
   Body body;
@@ -19,11 +17,9 @@ Body make_body(ConstValues values, bool with_values, const SideData* side) {
   return body;
 }
 
-}  // namespace
-
 Desk::Desk(const FragmentTable& table, const std::vector<int>& fragments) {
   for (int f : fragments) {
-    Place place{table.fragments[f], {}, {}, {}};
+    Place place{table.fragments[f], {}, {}, {}, {}};
     place.anchor.resize(place.fragment.bytes());
     places_.emplace(f, std::move(place));
   }
@@ -112,7 +108,7 @@ Waiting Desk::waiting() const {
   std::lock_guard lock(mutex_);
   for (const auto& [f, place] : places_)
     if (place.status.open && place.news.empty())
-      return {0, place.status.waits_for,
+      return {0, place.waits_for,
               "fragment " + std::to_string(f) + ", version " +
                   std::to_string(place.status.version + 1)};
   return {0, {}, "its comm thread"};
@@ -125,17 +121,23 @@ Desk::Work Desk::take_work() {
 
 Values Desk::anchor(int fragment) { return places_.at(fragment).values(); }
 
-void Desk::tell(int fragment, News news, const std::function<void(Values anchor)>& move) {
+void Desk::tell(int fragment, News news, std::vector<std::byte> anchor) {
   std::lock_guard lock(mutex_);
-  if (move) move(anchor(fragment));
-  places_.at(fragment).news.push_back(std::move(news));
+  Place& place = places_.at(fragment);
+  if (!anchor.empty()) {
+    assert(anchor.size() == place.anchor.size());
+    place.anchor.swap(anchor);
+  }
+  place.news.push_back(std::move(news));
   ++changes_;
   changed_.notify_all();
 }
 
-void Desk::set_status(int fragment, Status status) {
+void Desk::set_status(int fragment, const Status& status, std::vector<int> waits_for) {
   std::lock_guard lock(mutex_);
-  places_.at(fragment).status = std::move(status);
+  Place& place = places_.at(fragment);
+  place.status = status;
+  place.waits_for = std::move(waits_for);
   ++changes_;
   changed_.notify_all();
 }

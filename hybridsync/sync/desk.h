@@ -51,6 +51,9 @@ struct GivenBack {  // no longer unresolved
 };
 using News = std::variant<Moved, Replaced, GivenBack>;
 
+// The numbers, if there are any, then what goes beside them; `side` may be null.
+Body make_body(ConstValues values, bool with_values, const SideData* side);
+
 struct Draft {
   int fragment = 0;
   Contribution contribution;
@@ -73,13 +76,12 @@ class Desk {
   void set_busy(bool busy);
 
   struct Status {
-    bool news = false;           // take() has something
-    bool called = false;         // the owner waits for what this node has
-    bool ready = true;           // not in the middle of a view change
-    bool open = false;           // a contribution has no result yet
-    Version offered = -1;        // the newest version on top of which there was an offer
-    Version version = 0;         // of the anchor
-    std::vector<int> waits_for;  // nodes
+    bool news = false;     // take() has something
+    bool called = false;   // the owner waits for what this node has
+    bool ready = true;     // not in the middle of a view change
+    bool open = false;     // a contribution has no result yet
+    Version offered = -1;  // the newest version on top of which there was an offer
+    Version version = 0;   // of the anchor
   };
   Status status(int fragment) const;
   // Everything since the last take; copies the anchor as it is after that (not in gradient mode).
@@ -105,9 +107,11 @@ class Desk {
     std::optional<bool> busy;
   };
   Work take_work();
-  // Moves the anchor (by `move`, under the lock; may be null) and tells the news.
-  void tell(int fragment, News news, const std::function<void(Values anchor)>& move);
-  void set_status(int fragment, Status status);  // all but `news`
+  // Tells the news. `anchor`: the numbers that the fragment's anchor becomes by it; empty: it
+  // stays.
+  void tell(int fragment, News news, std::vector<std::byte> anchor = {});
+  // All but `news`; and the nodes for whom a contribution without a result waits.
+  void set_status(int fragment, const Status& status, std::vector<int> waits_for = {});
   void count(const std::function<void(Ledger&)>& entry);
   void report(Report report);
   void fail(Outcome outcome);
@@ -120,6 +124,7 @@ class Desk {
     std::vector<std::byte> anchor;
     std::vector<News> news;
     Status status;
+    std::vector<int> waits_for;
     Values values() { return values_at(anchor.data(), fragment.type, fragment.count); }
   };
   Waiting waiting() const;

@@ -22,6 +22,19 @@ const SharedBytes& nothing() {
   return empty;
 }
 
+// What a contribution or a result carries under this handle.
+template <class T>
+void name_payloads(T& carrier, const BodyLayout& layout, Payload payload) {
+  if (layout.values_bytes > 0) carrier.values = payload;
+  if (layout.side_bytes > 0) carrier.side = payload;
+}
+
+// 0: nothing.
+template <class T>
+uint64_t handle_of(const T& carrier) {
+  return carrier.values ? carrier.values.handle : carrier.side.handle;
+}
+
 // What would ask for a payload again, or answer for one, if it overtook it.
 bool keeps_order(const Message& m) {
   return std::holds_alternative<Contribution>(m.body) || std::holds_alternative<Remind>(m.body) ||
@@ -92,13 +105,12 @@ void Lane::take(Draft& draft, Micros now) {
   Contribution c = draft.contribution;
   const bool over = seat.lineage().finished && !options_.views;  // the others may have left
   if (over || !seat.may_contribute(c.at)) {
-    desk_.tell(draft.fragment, GivenBack{c, ReturnReason::not_now}, nullptr);
+    desk_.tell(draft.fragment, GivenBack{c, ReturnReason::not_now});
     return publish_status(seat);
   }
-  const uint64_t handle = next_handle_++;
-  if (draft.body.layout.values_bytes > 0) c.values = {handle};
-  if (draft.body.layout.side_bytes > 0) c.side = {handle};
-  if (c.values || c.side) bodies_[draft.fragment][handle] = std::move(draft.body);
+  const Payload payload{next_handle_++};
+  name_payloads(c, draft.body.layout, payload);
+  if (handle_of(c) != 0) bodies_[draft.fragment][payload.handle] = std::move(draft.body);
   desk_.count([&](Ledger& l) { l.contributed.add(c.samples); });
   ++counted_[draft.fragment];
   perform(seat, seat.contribute(c, now), now);
@@ -109,11 +121,10 @@ void Lane::take(Draft& draft, Micros now) {
 void Lane::beat(Micros now) {
   const auto counter = pulse_->tick(now);
   if (!counter) return;
-  Heartbeat beat{*counter, true, {}};
+  Heartbeat beat{*counter, {}};
   Epoch epoch = 0;
   for (const auto& [f, seat] : seats_) {
     beat.fragments.push_back(seat.status());
-    beat.ready = beat.ready && seat.ready();
     epoch = seat.epoch();
   }
   if (epoch == 0 && joining_) return to_coordinator({options_.self, 0, -1, Join{}}, now);
@@ -157,9 +168,9 @@ void Lane::deliver(const Message& m, Micros now) {
 
 // --- messages
 
-void Lane::on(const ExchangeEvent& event, Micros now) {
+void Lane::on(ExchangeEvent event, Micros now) {
   if (const auto* lost = std::get_if<PeerLost>(&event)) return on_lost(*lost, now);
-  on_message(std::get<Received>(event), now);
+  on_message(std::move(std::get<Received>(event)), now);
 }
 
 void Lane::refuse(int node, const std::string& why) {
@@ -167,7 +178,7 @@ void Lane::refuse(int node, const std::string& why) {
               "node " + std::to_string(node) + " sent what no member sends: " + why});
 }
 
-void Lane::on_message(const Received& received, Micros now) {
+void Lane::on_message(Received received, Micros now) {
   const auto decoded = decode(received.header, received.body, {run_, received.from});
   if (const auto* b = std::get_if<BadFrame>(&decoded)) return refuse(received.from, b->why);
   suspects_.erase(received.from);
@@ -182,7 +193,7 @@ void Lane::on_message(const Received& received, Micros now) {
   const bool to_coordinator = std::holds_alternative<Establish>(message.body);
   if (to_coordinator && coordinator_) return from_coordinator(coordinator_->on(message, now), now);
   if (!received.body.empty())
-    keep(message, {std::make_shared<const Bytes>(received.body), wire->layout});
+    keep(message, {std::make_shared<const Bytes>(std::move(received.body)), wire->layout});
   deliver(message, now);
 }
 
@@ -219,12 +230,8 @@ void Lane::keep(Message& message, Body body) {
   const Payload payload{next_handle_++};
   std::visit(
       [&](auto& b) {
-        if constexpr (requires {
-                        b.values;
-                        b.side;
-                      }) {
-          if (body.layout.values_bytes > 0) b.values = payload;
-          if (body.layout.side_bytes > 0) b.side = payload;
+        if constexpr (requires { b.values; }) {
+          name_payloads(b, body.layout, payload);
         } else if constexpr (requires { b.anchor; }) {
           b.anchor = payload;
         }
@@ -346,11 +353,8 @@ Body Lane::body_of(const Seat& seat, const Message& message) {
   }
   return std::visit(
       [&](const auto& b) -> Body {
-        if constexpr (requires {
-                        b.values;
-                        b.side;
-                      }) {
-          const uint64_t handle = b.values ? b.values.handle : b.side.handle;
+        if constexpr (requires { b.values; }) {
+          const uint64_t handle = handle_of(b);
           return handle ? bodies_.at(f).at(handle) : Body{};
         }
         return {};
@@ -403,30 +407,23 @@ void Lane::act(Seat& seat, const CloseRound& action, Micros now) {
   const auto side = merged_side(seat, close, side_ok);
   if (!side_ok)
     return desk_.fail({Outcome::Kind::mismatch, -1, "nodes sent side data of different models"});
-  Writer writer;
-  Body body;
-  if (!terms.empty()) {
-    const Fragment& fragment = options_.table.fragments[f];
-    std::vector<std::byte> mean(fragment.bytes());
-    weighted_mean(terms, weights, values_at(mean.data(), fragment.type, fragment.count));
-    writer.raw(mean);
-  }
-  body.layout.values_bytes = writer.view().size();
-  if (side) write(*side, writer);
-  body.layout.side_bytes = writer.view().size() - body.layout.values_bytes;
-  body.bytes = std::make_shared<const Bytes>(writer.take());
+  const Fragment& fragment = options_.table.fragments[f];
+  std::vector<std::byte> memory(terms.empty() ? 0 : fragment.bytes());
+  const Values mean = values_at(memory.data(), fragment.type, terms.empty() ? 0 : fragment.count);
+  if (!terms.empty()) weighted_mean(terms, weights, mean);
+  const Body body = make_body(as_const(mean), !terms.empty(), side ? &*side : nullptr);
   const Payload payload{next_handle_++};
-  const Payload values = body.layout.values_bytes > 0 ? payload : Payload{};
-  const Payload beside = body.layout.side_bytes > 0 ? payload : Payload{};
+  Result named;
+  name_payloads(named, body.layout, payload);
   bodies_[f][payload.handle] = body;
   const uint64_t after = compute(seat, close.mode, body);
   for (int node : close.skipped) desk_.count([&](Ledger& l) { l.skip(node); });
-  perform(seat, seat.publish(close, after, values, beside, now), now);
+  perform(seat, seat.publish(close, after, named.values, named.side, now), now);
 }
 
 void Lane::act(Seat& seat, const ApplyResult& action, Micros now) {
   const Result& r = action.result;
-  const uint64_t handle = r.values ? r.values.handle : r.side.handle;
+  const uint64_t handle = handle_of(r);
   const Body body = handle ? bodies_.at(seat.fragment()).at(handle) : Body{};
   const uint64_t after = compute(seat, r.mode, body);
   perform(seat, seat.applied(r, after, now), now);
@@ -460,12 +457,7 @@ void Lane::act(Seat& seat, const Advanced& action, Micros) {
   });
   Moved moved{r, action.own, {}, side_in(coming.body)};
   if (r.mode == Mode::gradient) moved.body = coming.body;
-  const Fragment& fragment = options_.table.fragments[f];
-  const bool moves = !coming.anchor.empty();
-  desk_.tell(f, std::move(moved), [&](Values anchor) {
-    if (moves)
-      copy(as_const(values_at(coming.anchor.data(), fragment.type, fragment.count)), anchor);
-  });
+  desk_.tell(f, std::move(moved), std::move(coming.anchor));
 }
 
 void Lane::act(Seat& seat, const AdoptState& action, Micros now) {
@@ -489,10 +481,7 @@ void Lane::act(Seat& seat, const Adopted& action, Micros) {
     for (const Contribution& c : action.change.applied) l.applied.add(c.samples);
     for (const Contribution& c : action.change.restored) l.restored.add(c.samples);
   });
-  const Fragment& fragment = options_.table.fragments[f];
-  desk_.tell(f, std::move(replaced), [&](Values anchor) {
-    copy(as_const(values_at(coming.anchor.data(), fragment.type, fragment.count)), anchor);
-  });
+  desk_.tell(f, std::move(replaced), std::move(coming.anchor));
 }
 
 void Lane::act(Seat& seat, const Returned& action, Micros) {
@@ -500,7 +489,7 @@ void Lane::act(Seat& seat, const Returned& action, Micros) {
     const bool dropped = action.reason == ReturnReason::dropped;
     (dropped ? l.dropped : l.returned).add(action.contribution.samples);
   });
-  desk_.tell(seat.fragment(), GivenBack{action.contribution, action.reason}, nullptr);
+  desk_.tell(seat.fragment(), GivenBack{action.contribution, action.reason});
 }
 
 void Lane::act(Seat&, const Report& action, Micros) {
@@ -537,8 +526,7 @@ void Lane::publish_status(const Seat& seat) {
   status.open = !seat.member().outbox().empty();
   status.offered = seat.member().offered();
   status.version = seat.lineage().version;
-  status.waits_for = seat.waits_for();
-  desk_.set_status(seat.fragment(), status);
+  desk_.set_status(seat.fragment(), status, seat.waits_for());
 }
 
 }  // namespace hybridsync

@@ -47,7 +47,7 @@ class Lane {
   // A process that asks to be let in.
   void join(Micros now);
 
-  void on(const ExchangeEvent& event, Micros now);
+  void on(ExchangeEvent event, Micros now);
   // Takes what the desk has, and fires what is due.
   void tick(Micros now);
   // When tick() has something to do.
@@ -77,7 +77,7 @@ class Lane {
   void to_coordinator(const Message& message, Micros now);
   void from_coordinator(const CoordinatorActions& actions, Micros now);
 
-  void on_message(const Received& received, Micros now);
+  void on_message(Received received, Micros now);
   void on_lost(const PeerLost& lost, Micros now);
   void suspect(Micros now);
   void on_leave(int node);

@@ -86,8 +86,9 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
   const Schedule schedule = make_schedule(config);
   mode_ = schedule.mode(0);
   interval_ = schedule.interval(0);
-  lane_bytes_ =
-      lane_report_bytes(table_.fragments.size(), config.nodes(), config.outer_tier().staleness);
+  const size_t lanes = static_cast<size_t>(table_.lanes);
+  const size_t of_a_lane = (table_.fragments.size() + lanes - 1) / lanes;
+  lane_bytes_ = lane_report_bytes(of_a_lane, config.nodes(), config.outer_tier().staleness);
   board_ = wires.memory->allocate_common(8 + round_report_bytes(lane_bytes_, side_bytes_));
   Patience start = patience_;
   start.limit = std::chrono::milliseconds(static_cast<int64_t>(1e3 * config.node_tier().timeout));
@@ -139,7 +140,7 @@ RoundOutcome NodeRounds::gradient_round(const Contribution& draft, const Gradien
     account.contribute_gradient(c, as_const(flat.of(account.fragment())),
                                 with_side ? &side : nullptr);
   }
-  const Outcome waited = wait_until([](const Account& a) { return a.has_news(); });
+  const Outcome waited = wait_until([](const Account& a) { return a.has_news(); }, Calls::ignore);
   if (waited.ok())
     for (auto& [f, account] : accounts_) take(f);
   agree(waited);
@@ -191,13 +192,16 @@ void NodeRounds::leave_round() {
 // Every lane stays for the other nodes by itself until its fragments are finished; then the ranks
 // agree once. A lane that waited for its node's other ranks meanwhile could only abstain.
 void NodeRounds::leave_alone() {
-  leaving_ = true;  // what is left is offered here, and nothing is offered in answer to a call
   Outcome waited;
   while (waited.ok() && !lane_finished()) {
     contribute(true, true);
-    waited = wait_until([](const Account& a) {
-      return a.has_news() || a.finished() || (a.position().unresolved() == 0 && a.may_contribute());
-    });
+    // What is left is offered here, and nothing is offered in answer to a call.
+    waited = wait_until(
+        [](const Account& a) {
+          return a.has_news() || a.finished() ||
+                 (a.position().unresolved() == 0 && a.may_contribute());
+        },
+        Calls::ignore);
     if (!waited.ok()) break;
     for (int f : with_news()) {
       take(f);
@@ -286,9 +290,7 @@ void NodeRounds::contribute(bool all, bool finished) {
     // and nobody would ever have finished.
     const bool due =
         all ? settled || account.position().steps() > 0 : account.wants_to_contribute();
-    // A fragment that everybody has finished needs no further round, unless somebody has joined.
-    const bool wanted = account.finished() ? account.should_answer() : due;
-    if (wanted) offer(account, last);
+    if (due && !account.finished()) offer(account, last);
   }
 }
 
@@ -326,17 +328,17 @@ void NodeRounds::wait_while_stuck() {
 // Waits until this is so for all of the lane's fragments, and applies together with the other ranks
 // what has come.
 void NodeRounds::exchange_news(bool (*enough)(const Account&)) {
-  const Outcome waited = wait_until(enough);
+  const Outcome waited = wait_until(enough, Calls::answer);
   if (waited.ok())
     for (int f : with_news()) take(f);
   agree(waited);
   take_over(node_.moved);
 }
 
-Outcome NodeRounds::wait_until(bool (*enough)(const Account&)) {
+Outcome NodeRounds::wait_until(bool (*enough)(const Account&), Calls calls) {
   const auto all = [&] {
     if (may_lag() && anchored_) {
-      if (!leaving_) answer_calls();
+      if (calls == Calls::answer) answer_calls();
       // What has come back may have to be offered again before another fragment can go on.
       if (!with_news().empty()) return true;
     }

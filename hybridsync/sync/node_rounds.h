@@ -89,7 +89,8 @@ class NodeRounds {
   void offer(Account& account, bool last);
   void wait_while_stuck();
   void exchange_news(bool (*enough)(const Account&));
-  Outcome wait_until(bool (*enough)(const Account&));
+  enum class Calls { answer, ignore };  // of owners, meanwhile
+  Outcome wait_until(bool (*enough)(const Account&), Calls calls);
   bool stuck() const;
   void agree(const Outcome& waited);
   void throw_if_over(const LaneReport& node) const;
@@ -117,7 +118,6 @@ class NodeRounds {
   std::unique_ptr<Rounds> rounds_;
   std::map<int, Account> accounts_;  // of this rank's fragments
   bool anchored_ = false;
-  bool leaving_ = false;
   mutable std::vector<std::byte> memory_;
 
   // News taken since the last agreement.

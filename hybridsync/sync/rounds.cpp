@@ -1,20 +1,12 @@
 #include "hybridsync/sync/rounds.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hybridsync {
 namespace {
 
 constexpr Micros kPollInterval = 200'000;
-
-// Everybody that the table names, each fragment with its first owner.
-View first_view(const FragmentTable& table) {
-  View view;
-  view.epoch = 1;
-  for (int node = 0; node < table.nodes; ++node) view.members.push_back({node, 0});
-  for (const Fragment& f : table.fragments) view.owners.push_back(table.owner(f.id));
-  return view;
-}
 
 Coordinator fixed_coordinator(const Lane::Options& options, Micros now) {
   CoordinatorConfig config;
@@ -60,7 +52,7 @@ void Rounds::run() {
     auto wake_at = start_ + std::chrono::microseconds(until);
     // Everything that is there, before the next tick.
     while (auto event = exchange_->poll(wake_at)) {
-      lane_.on(*event, now());
+      lane_.on(std::move(*event), now());
       wake_at = {};
     }
   }

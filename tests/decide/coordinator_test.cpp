@@ -67,7 +67,7 @@ struct Script {
   }
   void beat(int node) {
     status[node].resize(fragments);
-    say(node, Heartbeat{++counter, true, status[node]});
+    say(node, Heartbeat{++counter, status[node]});
   }
   void ready(int node, Epoch epoch, Version version = 0) {
     status[node].assign(fragments, {epoch, version});
@@ -118,7 +118,7 @@ struct Script {
 
 TEST(Coordinator, AnswersAHeartbeatWithItsCounterAndTheEpoch) {
   Script s(2);
-  s.say({1, 1}, Heartbeat{41, true, {{1, 0}}}, 1);
+  s.say({1, 1}, Heartbeat{41, {{1, 0}}}, 1);
   ASSERT_EQ(s.last.size(), 1u);
   EXPECT_EQ(s.first_sent().epoch, 1u);
   EXPECT_EQ(std::get<HeartbeatAnswer>(s.first_sent().body).counter, 41u);
@@ -127,9 +127,9 @@ TEST(Coordinator, AnswersAHeartbeatWithItsCounterAndTheEpoch) {
 TEST(Coordinator, SendsTheViewAgainToWhoeverSpeaksOfAnOlderEpoch) {
   Script s(3);
   s.remove(0);
-  s.say({1, 1}, Heartbeat{1, true, {{1, 0}}}, 1);
+  s.say({1, 1}, Heartbeat{1, {{1, 0}}}, 1);
   EXPECT_THAT(s.sent<ViewMessage>(), ElementsAre(1));
-  s.say({1, 1}, Heartbeat{2, true, {{1, 0}}}, 2);
+  s.say({1, 1}, Heartbeat{2, {{1, 0}}}, 2);
   EXPECT_THAT(s.sent<ViewMessage>(), IsEmpty());
 }
 
@@ -517,7 +517,7 @@ TEST(Coordinator, AnOlderProcessIsIgnoredAltogether) {
   Script s(2);
   s.say({1, 2}, Join{});
   const Coordinator before = s.coordinator;
-  s.say({1, 1}, Heartbeat{9, true, {{1, 0}}}, 1);
+  s.say({1, 1}, Heartbeat{9, {{1, 0}}}, 1);
   s.say({1, 1}, Establish{}, 2, 0);
   EXPECT_THAT(s.last, IsEmpty());
   EXPECT_EQ(s.coordinator, before);
@@ -831,7 +831,7 @@ class Chaos {
     for (int f = 0; f < config_.fragments; ++f) {
       known_.insert({node.process.node, node.process.incarnation, f, node.status[f].ready_epoch});
     }
-    say(node.process, Heartbeat{1, true, node.status});
+    say(node.process, Heartbeat{1, node.status});
   }
   void tick() {
     now_ += pick(0, 12) == 0 ? kSilence + kBeat : pick(0, 1) * kBeat;

@@ -81,11 +81,9 @@ struct Bench {
     r.weight = 1;
     adjust(r);
     for (size_t i = 0; i < anchor.size(); ++i) anchor[i] -= mean[i];
-    desk.tell(0, Moved{r, own, {}, {}}, [&](Values a) { copy(as_span(anchor), a); });
+    desk.tell(0, Moved{r, own, {}, {}}, bytes_of_anchor());
   }
-  void give_back(const Contribution& c, ReturnReason reason) {
-    desk.tell(0, GivenBack{c, reason}, nullptr);
-  }
+  void give_back(const Contribution& c, ReturnReason reason) { desk.tell(0, GivenBack{c, reason}); }
   // Another lineage, with this anchor.
   void replace(Version to, std::vector<T> by, std::vector<Contribution> own,
                std::vector<std::pair<Contribution, Body>> restored) {
@@ -95,8 +93,12 @@ struct Bench {
     lineage.version = to;
     lineage.mode = Mode::delta;
     lineage.interval = 4;
-    desk.tell(0, Replaced{to, lineage, std::move(own), std::move(restored)},
-              [&](Values a) { copy(as_span(anchor), a); });
+    desk.tell(0, Replaced{to, lineage, std::move(own), std::move(restored)}, bytes_of_anchor());
+  }
+
+  std::vector<std::byte> bytes_of_anchor() const {
+    const auto bytes = std::as_bytes(std::span<const T>(anchor));
+    return {bytes.begin(), bytes.end()};
   }
 
   Account::Change apply() {
@@ -327,7 +329,7 @@ TEST(Account, AGradientsResultIsTheMean) {
   r.weight = 2;
   r.next_mode = Mode::delta;
   r.next_interval = 4;
-  b.desk.tell(0, Moved{r, {work.drafts[0].contribution}, mean, {}}, nullptr);
+  b.desk.tell(0, Moved{r, {work.drafts[0].contribution}, mean, {}});
   F out{0};
   const auto change = b.account.apply(b.values(), std::span<float>(out));
   EXPECT_FALSE(change.moved);
@@ -344,7 +346,7 @@ TEST(Account, WhenAllAbstainThereIsNoMean) {
   Bench<float> b({10}, 0, kStartThenPeriodic);
   Result r;
   r.version = 1;
-  b.desk.tell(0, Moved{r, {}, {}, {}}, nullptr);
+  b.desk.tell(0, Moved{r, {}, {}, {}});
   F out{42};
   EXPECT_TRUE(b.account.apply(b.values(), std::span<float>(out)).advanced);
   EXPECT_EQ(out, F{42});

@@ -33,6 +33,11 @@ Moved moved_to(Version version) {
 
 const auto kHealthy = [] { return Outcome{}; };
 
+std::vector<std::byte> bytes_of(const std::vector<float>& numbers) {
+  const auto bytes = std::as_bytes(std::span<const float>(numbers));
+  return {bytes.begin(), bytes.end()};
+}
+
 TEST(Desk, AContributionIsACopyUnderATicket) {
   Desk desk(a_table(), {0, 2});
   int wakes = 0;
@@ -78,10 +83,7 @@ TEST(Desk, AnchorsAndBusyAreWork) {
 
 TEST(Desk, NewsComesInOrderWithTheAnchorAfterIt) {
   Desk desk(a_table(), {0, 2});
-  for (Version v : {1, 2})
-    desk.tell(0, moved_to(v), [&](Values anchor) {
-      std::get<std::span<float>>(anchor)[0] = static_cast<float>(10 * v);
-    });
+  for (Version v : {1, 2}) desk.tell(0, moved_to(v), bytes_of({static_cast<float>(10 * v), 0}));
   EXPECT_TRUE(desk.status(0).news);
   EXPECT_FALSE(desk.status(2).news);
   std::vector<float> anchor{0, 0};
@@ -103,7 +105,7 @@ TEST(Desk, WithoutNewsTheAnchorIsNotRead) {
 
 TEST(Desk, AStatusDoesNotHideNews) {
   Desk desk(a_table(), {0, 2});
-  desk.tell(0, moved_to(1), nullptr);
+  desk.tell(0, moved_to(1));
   Desk::Status status;
   status.called = true;
   status.version = 3;
@@ -136,7 +138,7 @@ TEST(Desk, TheFirstFailureIsTheOneThatCounts) {
 TEST(Desk, AWaitEndsWithWhatItIsFor) {
   Desk desk(a_table(), {0, 2});
   std::thread comm([&] {
-    for (Version v = 1; v <= 50; ++v) desk.tell(0, moved_to(v), nullptr);
+    for (Version v = 1; v <= 50; ++v) desk.tell(0, moved_to(v));
   });
   size_t seen = 0;
   const auto enough = [&] {
@@ -178,8 +180,7 @@ TEST(Desk, AnInterruptedWaitSaysWhatItWaitedFor) {
   Desk::Status open;
   open.open = true;
   open.version = 4;
-  open.waits_for = {1};
-  desk.set_status(2, open);
+  desk.set_status(2, open, {1});
   const std::atomic<bool> interrupt{true};
   Patience patience;
   patience.interrupt = &interrupt;
@@ -187,7 +188,7 @@ TEST(Desk, AnInterruptedWaitSaysWhatItWaitedFor) {
   const Outcome outcome = desk.wait(never, patience, kHealthy);
   EXPECT_EQ(outcome.kind, Outcome::Kind::interrupted);
   EXPECT_EQ(outcome.why, "interrupted while waiting for fragment 2, version 5");
-  desk.tell(2, moved_to(5), nullptr);
+  desk.tell(2, moved_to(5));
   EXPECT_EQ(desk.wait(never, patience, kHealthy).why,
             "interrupted while waiting for its comm thread");
 }
@@ -196,8 +197,7 @@ TEST(Desk, ALongWaitShowsForWhom) {
   Desk desk(a_table(), {0, 2});
   Desk::Status open;
   open.open = true;
-  open.waits_for = {1, 3};
-  desk.set_status(0, open);
+  desk.set_status(0, open, {1, 3});
   std::vector<int> shown;
   Patience patience;
   patience.show_after = std::chrono::milliseconds(1);

@@ -77,7 +77,7 @@ std::vector<MessageBody> every_body() {
           Start{4, 5},
           Establish{},
           Established{true},
-          Heartbeat{9, true, {{1, 2}, {3, 4}}},
+          Heartbeat{9, {{1, 2}, {3, 4}}},
           HeartbeatAnswer{9},
           Suspect{2},
           Join{},
