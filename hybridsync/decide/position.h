@@ -99,6 +99,9 @@ class Position {
     steps_ += c.steps;
   }
 
+  // What was learned since the last contribution is worth nothing; its samples were trained on.
+  void give_up() { since_.weight = since_.loss_sum = since_.loss_weight = 0; }
+
   static void visit(auto& s, auto&& f) {
     f(s.version_, s.base_, s.fresh_, s.steps_, s.steps_on_version_, s.unresolved_, s.offered_,
       s.since_.weight, s.since_.samples, s.since_.loss_sum, s.since_.loss_weight);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <utility>
 
 #include "hybridsync/math/arithmetic.h"
 #include "hybridsync/math/hash.h"
@@ -87,8 +88,23 @@ void Account::contribute(ConstValues parameters, bool finished, const SideData* 
   c.squared_norm = squared_norm(as_const(delta));
   c.anchor_hash = anchor_hash_;
   // Numbers that are not finite never leave.
-  if (!std::isfinite(c.squared_norm)) c.weight = 0;
+  if (!std::isfinite(c.squared_norm)) give_up(c);
   offer(c, as_const(delta), c.weight > 0 ? side : nullptr);
+}
+
+// What was learned since the last contribution cannot be given to anybody; training goes on from
+// what is left as soon as there is news.
+void Account::give_up(Contribution& c) {
+  if (c.weight > 0) {
+    desk_.count([&](Ledger& l) { l.lost.add(c.samples); });
+    desk_.report({Report::Kind::not_finite, node_,
+                  "fragment " + std::to_string(fragment_.id) + " of node " + std::to_string(node_) +
+                      " is not finite on version " + std::to_string(c.at) + ": " +
+                      std::to_string(c.steps) + " steps are lost, it goes on from the anchor"});
+  }
+  c.weight = 0;
+  c.loss_sum = c.loss_weight = c.squared_norm = 0;
+  not_finite_ = true;
 }
 
 void Account::contribute_gradient(const Contribution& draft, ConstValues gradient,
@@ -109,8 +125,11 @@ Account::Change Account::apply(ConstValues parameters, Values out) {
   Change change;
   const Values progress = scratch(progress_);
   const bool delta = mode_ == Mode::delta && !anchor_.empty();
+  const bool restarts = delta && std::exchange(not_finite_, false);
+  if (restarts) position_.give_up();
+  change.moved = restarts;
   // Right after a contribution there is no progress, whatever rounding says.
-  if (delta && position_.steps() == 0) {
+  if (delta && (position_.steps() == 0 || restarts)) {
     const auto zero = bytes_of(progress);
     std::fill(zero.begin(), zero.end(), std::byte{0});
   } else if (delta) {
@@ -171,7 +190,9 @@ void Account::take(const Replaced& news, Values progress, Values, Change& change
     position_.take_back(c, false);
   }
   anchor_hash_ = news.lineage.anchor;
+  mode_ = news.lineage.mode;
   interval_ = news.lineage.interval;
+  finished_ = news.lineage.finished;
   change.moved = true;
 }
 

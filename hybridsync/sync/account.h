@@ -84,6 +84,7 @@ class Account {
   ConstValues values_of(const Body& body) const;
   void expected(Values out) const;
   void offer(const Contribution& c, ConstValues values, const SideData* side);
+  void give_up(Contribution& c);
   void settle(const std::vector<Contribution>& own);
   void take(const Moved& news, Values progress, Values out, Change& change);
   void take(const Replaced& news, Values progress, Values out, Change& change);
@@ -98,6 +99,7 @@ class Account {
   Mode mode_;
   int64_t interval_;
   bool finished_ = false;
+  bool not_finite_ = false;  // the parameters, since the last contribution
   std::vector<std::byte> anchor_;
   uint64_t anchor_hash_ = 0;
   std::vector<Open> open_;           // unresolved contributions, oldest first

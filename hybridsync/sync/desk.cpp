@@ -19,7 +19,7 @@ Body make_body(ConstValues values, bool with_values, const SideData* side) {
 
 Desk::Desk(const FragmentTable& table, const std::vector<int>& fragments) {
   for (int f : fragments) {
-    Place place{table.fragments[f], {}, {}, {}, {}};
+    Place place{table.fragments[f], {}, {}, {}, {}, {}};
     place.anchor.resize(place.fragment.bytes());
     places_.emplace(f, std::move(place));
   }
@@ -43,7 +43,8 @@ std::pair<uint64_t, Body> Desk::contribute(int fragment, Contribution draft, Con
 void Desk::set_anchor(int fragment, ConstValues values, uint64_t hash) {
   {
     std::lock_guard lock(mutex_);
-    copy(values, anchor(fragment));
+    const auto bytes = bytes_of(values);
+    places_.at(fragment).first_anchor.assign(bytes.begin(), bytes.end());
     work_.anchors.emplace_back(fragment, hash);
   }
   wake_();
@@ -116,6 +117,10 @@ Waiting Desk::waiting() const {
 
 Desk::Work Desk::take_work() {
   std::lock_guard lock(mutex_);
+  for (const auto& [f, hash] : work_.anchors) {
+    Place& place = places_.at(f);
+    place.anchor = std::exchange(place.first_anchor, {});
+  }
   return std::exchange(work_, {});
 }
 

@@ -121,7 +121,8 @@ class Desk {
  private:
   struct Place {
     Fragment fragment;
-    std::vector<std::byte> anchor;
+    std::vector<std::byte> anchor;        // the comm side's
+    std::vector<std::byte> first_anchor;  // until it takes it
     std::vector<News> news;
     Status status;
     std::vector<int> waits_for;

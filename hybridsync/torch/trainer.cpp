@@ -42,6 +42,8 @@ const char* name_of(Report::Kind kind) {
       return "epoch";
     case Report::Kind::view:
       return "view";
+    case Report::Kind::not_finite:
+      return "not_finite";
   }
   return "";
 }

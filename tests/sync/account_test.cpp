@@ -93,6 +93,7 @@ struct Bench {
     lineage.version = to;
     lineage.mode = Mode::delta;
     lineage.interval = 4;
+    lineage.finished = true;
     desk.tell(0, Replaced{to, lineage, std::move(own), std::move(restored)}, bytes_of_anchor());
   }
 
@@ -233,6 +234,8 @@ TEST(Account, ALineageThatHoldsItSettlesIt) {
   EXPECT_EQ(b.theta, F{49});
   EXPECT_EQ(b.account.position().unresolved(), 0);
   EXPECT_EQ(b.account.position().version(), 9);
+  EXPECT_EQ(b.account.mode(), Mode::delta);
+  EXPECT_TRUE(b.account.finished()) << "as the lineage is";
 }
 
 TEST(Account, SeveralNewsAreOneMove) {
@@ -267,6 +270,33 @@ TEST(Account, NumbersThatAreNotFiniteNeverLeave) {
   const Draft d = b.contribute();
   EXPECT_EQ(d.contribution.weight, 0);
   EXPECT_EQ(d.body.layout.values_bytes, 0u);
+}
+
+TEST(Account, ParametersThatAreNotFiniteStartAgainFromTheAnchorAndAreCounted) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  Bench<float> b({10, 10}, 1);
+  b.train({1, 2});
+  const Draft good = b.contribute();
+  b.result({}, {0, 0});
+  (void)b.apply();
+  b.train({nan, 1}, 3);
+  const Draft bad = b.contribute();
+  EXPECT_EQ(bad.contribution.weight, 0);
+  EXPECT_EQ(bad.contribution.samples, 3);
+  EXPECT_EQ(b.desk.ledger().lost.samples, 3);
+  const auto reports = b.desk.reports();
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0].kind, Report::Kind::not_finite);
+  b.train({nan, 1}, 5);  // in vain
+  // What was finite and comes back is progress again.
+  b.give_back(good.contribution, ReturnReason::late);
+  EXPECT_TRUE(b.apply().moved);
+  EXPECT_EQ(b.theta, (F{9, 8}));
+  EXPECT_EQ(b.account.position().since().weight, 1);
+  b.result({bad.contribution}, {0, 0});
+  EXPECT_TRUE(b.apply().moved);
+  EXPECT_EQ(b.theta, (F{9, 8})) << "once only";
+  EXPECT_EQ(b.rest(), (F{1, 2}));
 }
 
 // --- when

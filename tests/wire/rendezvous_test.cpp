@@ -102,6 +102,15 @@ TEST(Rendezvous, NamesTheMissingRanksAtItsLimitAndShowsThemBefore) {
   EXPECT_THAT(shown, ElementsAre(1, 3));
 }
 
+TEST(Rendezvous, RanksThatStartApartAreOneRun) {
+  const RendezvousHost host(4, "run");
+  on_ranks(4, [&](int rank) {
+    if (rank >= 2) std::this_thread::sleep_for(milliseconds(1500));
+    const auto all = come(host, rank, 4)->all_gather("who", bytes_from(std::to_string(rank)));
+    EXPECT_THAT(texts(all), ElementsAre("0", "1", "2", "3"));
+  });
+}
+
 TEST(Rendezvous, ADeadRankEndsTheWaitAtOnceAndIsNamed) {
   const RendezvousHost host(3, "run");
   auto dying = come(host, 2, 3);
