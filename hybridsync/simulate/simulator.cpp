@@ -94,6 +94,7 @@ class Simulation {
   bool all_done();
   void check_end();
   void check_parameters();
+  void check_traffic();
   void finish(SimulatedRun& run);
   bool nobody_left() const;
   std::string who_waits() const;
@@ -122,6 +123,7 @@ class Simulation {
   std::vector<std::pair<Version, Micros>> progress_;  // by fragment: newest version, and since when
   Micros now_ = 0, calm_from_ = 0;
   bool stranded_ = false;
+  int64_t payload_bytes_ = 0;
   uint64_t order_ = 0;
   uint64_t run_ = run_hash("simulated");
   Tally tally_;
@@ -244,6 +246,7 @@ void Simulation::send(Node& from, int to, Channel channel, Bytes header, SharedB
   const size_t bytes = header.size() + (body ? body->size() : 0);
   const auto flight = network_.send(from.number, to, channel, bytes, now_);
   ++tally_.messages;
+  if (body) payload_bytes_ += static_cast<int64_t>(body->size());
   if (flight.lost) {
     ++tally_.messages_lost;
     return;
@@ -677,6 +680,7 @@ void Simulation::check_end() {
     oracle_.check_end(seats);
   }
   check_parameters();
+  check_traffic();
 }
 
 // Only who was away when the others finished has something left that nobody else has.
@@ -696,6 +700,26 @@ void Simulation::check_parameters() {
       oracle_.broken(Rule::identical_anchors, -1,
                      "node " + std::to_string(n.number) + " ends with other parameters");
   }
+}
+
+// Where nothing went wrong, every other node sends the owner one contribution for a round, and gets
+// one result: nothing travels twice but the work of what came back. At the end every node may have
+// had s + 1 more on the way.
+void Simulation::check_traffic() {
+  if (!scenario_.faults.empty() || tally_.messages_lost > 0) return;
+  const auto others = static_cast<int64_t>(nodes_.size()) - 1;
+  int64_t most = 0;
+  for (const Fragment& f : scenario_.table.fragments)
+    most += f.bytes() * others * (2 * oracle_.newest(f.id) + scenario_.policy.staleness + 1);
+  for (const Node& n : nodes_) {
+    const Ledger ledger = n.process ? n.process->desk.ledger() : Ledger{};
+    most += (ledger.returned.contributions + ledger.dropped.contributions) *
+            scenario_.table.largest_bytes();
+  }
+  if (payload_bytes_ > most)
+    oracle_.broken(Rule::traffic, -1,
+                   std::to_string(payload_bytes_) + " bytes of payloads were sent, more than " +
+                       std::to_string(most));
 }
 
 void Simulation::finish(SimulatedRun& run) {
