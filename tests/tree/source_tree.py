@@ -21,8 +21,8 @@ MAY_INCLUDE = {
     "launch": {"config", "decide", "wire", "observe"},
     "torch": {"config", "decide", "math", "wire", "sync", "data", "observe", "launch"},
 }
-# Pure planes: the standard library, and these.
-PURE = {"decide": {"xxhash.h"}, "math": {"xxhash.h"}}
+# Pure planes: the standard library, and headers that begin so.
+PURE = {"decide": ("xxhash.h",), "math": ("xxhash.h", "hwy/")}
 TORCH_HEADER = re.compile(r"(torch|ATen|c10)/")
 MAY_INCLUDE_TORCH = ("hybridsync/torch/", "cli/", "examples/", "tests/torch/", "microbench/")
 
@@ -87,7 +87,7 @@ def refused_include(path, name, quoted):
     folder = parts[1]
     if not quoted:
         third_party = "/" in name or "." in name
-        if folder in PURE and third_party and name not in PURE[folder]:
+        if folder in PURE and third_party and not name.startswith(PURE[folder]):
             return f"{folder} is pure: the standard library only"
         return None
     if not name.startswith("hybridsync/"):

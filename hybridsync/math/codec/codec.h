@@ -12,7 +12,8 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
+
+#include "hybridsync/config/codec_options.h"
 
 namespace hybridsync {
 
@@ -36,17 +37,6 @@ class Codec {
   // False: not a code of so many numbers; `out` is void then. Reads nothing beyond `code`, whatever
   // is in it, and gives finite numbers only.
   [[nodiscard]] virtual bool decode(std::span<const std::byte> code, std::span<float> out) = 0;
-};
-
-enum class CodecKind { fp32, bf16, fp16, int8, int4, int2, sign, levels, top_k };
-enum class Selection { chunks, threshold };
-
-struct CodecOptions {
-  CodecKind kind = CodecKind::fp32;
-  int levels = 5;                          // levels: 3, 5 or 7
-  double density = 1.0 / 64;               // top_k: the part of the numbers that is sent
-  int value_bits = 8;                      // top_k: 16, 8, 4, 2 or 1 per number sent
-  Selection selection = Selection::chunks;  // top_k: the largest of each 4,096, or of all
 };
 
 // Throws std::invalid_argument for settings that no codec has, which the configuration's rules
