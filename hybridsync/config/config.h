@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "hybridsync/config/codec_options.h"
+
 namespace hybridsync {
 
 // How micro-batches of a window are weighted against each other.
@@ -130,9 +132,9 @@ struct TierConfig {
   // Innermost tier: gradients that travel together. Small enough that a reduction starts early in
   // backward, large enough that its latency does not count (microbench/README.md).
   int64_t bucket_bytes = 512 << 10;
-  double timeout = 600;        // seconds that a rank waits for a silent one in its node
-  int64_t every = 4;           // K, optimizer steps between rounds (periodic, delayed)
-  std::string codec = "fp32";  // what travels between nodes
+  double timeout = 600;  // seconds that a rank waits for a silent one in its node
+  int64_t every = 4;     // K, optimizer steps between rounds (periodic, delayed)
+  CodecOptions codec;    // outer tier: how deltas travel
   OuterConfig outer;
   EmulateConfig emulate;
   int64_t fragment_bytes = 4 << 20;  // outer tier: parameters that travel together, at most

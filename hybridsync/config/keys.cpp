@@ -247,9 +247,6 @@ Section outer_tier() {
           {
               key("every", &T::every, integer<int64_t>(1),
                   "optimizer steps between rounds (K) of `periodic` and `delayed`"),
-              key("codec", &T::codec,
-                  word({{"fp32"}, {"bf16", "int8", "int4", "int2", "sign", "top_k"}}),
-                  "how numbers travel; parameters in double travel as double"),
               key("fragment_bytes", &T::fragment_bytes, integer<int64_t>(8),
                   "parameters that travel together, at most, in bytes"),
               key("staleness", &T::staleness, integer<int>(0, 64),
@@ -266,6 +263,40 @@ Section outer_tier() {
                   "into a later one, `return` it to its node, whose next contribution holds it, or "
                   "`drop` it"),
           }};
+}
+
+Section codec() {
+  const In<CodecOptions> key{"tier", Scope::outer_tier, [](Config& c, size_t i) -> CodecOptions& {
+                               return c.tiers.at(i).codec;
+                             }};
+  using T = CodecOptions;
+  return {
+      "tier",
+      Scope::outer_tier,
+      "How the deltas of `periodic` and `delayed` travel, in both directions.",
+      {
+          key("codec", &T::kind,
+              choice<CodecKind>(
+                  {{"fp32", "bf16", "fp16", "int8", "int4", "int2", "sign", "levels", "top_k"}}),
+              "what a number becomes: itself, 16, 8, 4, 2 or 1 bits, one of a few `levels`, or "
+              "only the largest are sent (`top_k`)"),
+          key("levels", &T::levels, integer<int>(3, 7), "`levels`: 3, 5 or 7"),
+          key("density", &T::density, number({0, 1, true, false}),
+              "`top_k`: the part of the numbers that is sent"),
+          key("value_bits", &T::value_bits, integer<int>(1, 16),
+              "`top_k`: bits per number that is sent: 16, 8, 4, 2 or 1"),
+          key("selection", &T::selection, choice<Selection>({{"chunks", "threshold"}}),
+              "`top_k`: the largest of each 4,096 numbers, or about as many above one "
+              "threshold"),
+          key("error_feedback", &T::error_feedback, number(kFraction),
+              "of what a code left out, how much is encoded again in the next round; 0 drops "
+              "it"),
+          key("residual", &T::residual, choice<Residual>({{"auto", "local", "buffer"}}),
+              "where a node keeps what was left out: in its parameters (`local`) or beside them "
+              "(`buffer`); `auto`: local for `top_k` and `sign`"),
+          key("gamma", &T::gamma, number({0, 1, true, false}),
+              "what a residual in the parameters keeps per round"),
+      }};
 }
 
 Section outer_optimizer() {
@@ -321,10 +352,9 @@ Section record() {
 
 const std::vector<std::string>& names_for_later() {
   static const std::vector<std::string> names = {
-      "tier.adapt",      "tier.every_min",      "tier.every_max", "tier.density",
-      "tier.residual",   "tier.error_feedback", "tier.gamma",     "record.tensorboard",
-      "record.timeline", "record.prometheus",   "coordinator",    "security",
-      "checkpoint"};
+      "tier.adapt",         "tier.every_min",  "tier.every_max",
+      "record.tensorboard", "record.timeline", "record.prometheus",
+      "coordinator",        "security",        "checkpoint"};
   return names;
 }
 
@@ -332,8 +362,8 @@ const std::vector<std::string>& names_for_later() {
 
 const std::vector<Section>& sections() {
   static const std::vector<Section> all = {
-      train(),          accumulate(), batch_norm(),      learning_rate(), start(), every_tier(),
-      innermost_tier(), outer_tier(), outer_optimizer(), emulate(),       record()};
+      train(),          accumulate(), batch_norm(), learning_rate(),   start(),   every_tier(),
+      innermost_tier(), outer_tier(), codec(),      outer_optimizer(), emulate(), record()};
   return all;
 }
 

@@ -82,6 +82,24 @@ Found check_delay(const TierConfig& tier, size_t i) {
   return std::nullopt;
 }
 
+Found check_codec(const TierConfig& tier, size_t i) {
+  const CodecOptions& codec = tier.codec;
+  if (codec.kind != CodecKind::fp32 && tier.strategy == Strategy::every_step) {
+    return mistake("tier.codec", i,
+                   "is for the deltas of \"periodic\" and \"delayed\"; gradients of every step "
+                   "travel as fp32 in this version");
+  }
+  if (codec.levels % 2 == 0) return mistake("tier.levels", i, "must be 3, 5 or 7");
+  const int bits = codec.value_bits;
+  if ((bits & (bits - 1)) != 0) return mistake("tier.value_bits", i, "must be 16, 8, 4, 2 or 1");
+  if (codec.error_feedback == 0 && codec.residual == Residual::local) {
+    return mistake("tier.error_feedback", i,
+                   "drops what a code leaves out, which residual = \"local\" keeps; leave one of "
+                   "them out");
+  }
+  return std::nullopt;
+}
+
 Found check_tier(const TierConfig& tier, size_t i) {
   if (i == 0 && tier.strategy != Strategy::every_step) {
     return mistake(
@@ -92,6 +110,7 @@ Found check_tier(const TierConfig& tier, size_t i) {
   if (tier.outer.nesterov && tier.outer.momentum == 0) {
     return mistake("tier.outer.nesterov", i, "needs tier.outer.momentum of more than 0");
   }
+  if (auto found = check_codec(tier, i)) return found;
   return check_delay(tier, i);
 }
 

@@ -45,6 +45,7 @@ void each_ledger_field(Record& l, Field field) {
   field("ledger/restored", l.restored);
   field("ledger/lost", l.lost);
   field("ledger/lost_norm", l.lost_norm);
+  field("ledger/decayed_norm", l.decayed_norm);
   field("ledger/skipped", l.skipped);
   field("ledger/mismatches", l.mismatches);
   field("ledger/ages", l.ages);

@@ -68,6 +68,7 @@ void add(LedgerRecord& sum, const LedgerRecord& l) {
         &LedgerRecord::samples_applied, &LedgerRecord::samples_returned})
     sum.*count += l.*count;
   sum.lost_norm = std::hypot(sum.lost_norm, l.lost_norm);
+  sum.decayed_norm = std::hypot(sum.decayed_norm, l.decayed_norm);
   add(sum.ages, l.ages);
   add(sum.skipped_by_node, l.skipped_by_node);
 }

@@ -18,6 +18,7 @@ struct LedgerRecord {
   int64_t restored = 0;  // applied in results that were given up: progress again
   int64_t lost = 0;      // with a process that died, or such results
   double lost_norm = 0;
+  double decayed_norm = 0;  // of what codes left out and gamma or error_feedback forgot
   int64_t skipped = 0;     // as owner: times that a round closed without a node that was too late
   int64_t mismatches = 0;  // hashes that differed
   std::vector<int64_t> ages;             // applied ones by age in versions, from 0

@@ -11,23 +11,23 @@
 namespace hybridsync {
 
 Account::Account(Fragment fragment, int node, int staleness, Schedule schedule, Desk& desk,
-                 std::function<void(Values)> round)
+                 std::function<void(Values)> round, std::shared_ptr<Coder> coder)
     : fragment_(fragment),
       node_(node),
       staleness_(staleness),
       desk_(desk),
       round_(std::move(round)),
       mode_(schedule.mode(0)),
-      interval_(schedule.interval(0)) {}
+      interval_(schedule.interval(0)),
+      feedback_(std::move(coder), fragment) {}
 
 Values Account::scratch(std::vector<std::byte>& memory) const {
   if (memory.size() < static_cast<size_t>(fragment_.bytes())) memory.resize(fragment_.bytes());
   return values_at(memory.data(), fragment_.type, fragment_.count);
 }
 
-ConstValues Account::values_of(const Body& body) const {
-  auto* data = const_cast<std::byte*>(body.bytes->data());
-  return as_const(values_at(data, fragment_.type, fragment_.count));
+ConstValues Account::numbers(const Body& body) {
+  return feedback_.numbers(ByteSpan(*body.bytes).first(body.layout.values_bytes));
 }
 
 ConstValues Account::anchor() const {
@@ -42,10 +42,10 @@ void Account::set_anchor(ConstValues parameters) {
 }
 
 // What the parameters are without progress, as they can hold it.
-void Account::expected(Values out) const {
+void Account::expected(Values out) {
   copy(anchor(), out);
   for (const Open& open : open_)
-    if (open.body.layout.values_bytes > 0) subtract(as_const(out), values_of(open.body), out);
+    if (open.body.layout.values_bytes > 0) subtract(as_const(out), numbers(open.body), out);
 }
 
 bool Account::may_contribute() const { return may_contribute(desk_.status(fragment_.id)); }
@@ -89,7 +89,22 @@ void Account::contribute(ConstValues parameters, bool finished, const SideData* 
   c.anchor_hash = anchor_hash_;
   // Numbers that are not finite never leave.
   if (!std::isfinite(c.squared_norm)) give_up(c);
-  offer(c, as_const(delta), c.weight > 0 ? side : nullptr);
+  // What codes left out travels with the last contribution, whatever was learned since.
+  if (finished && c.weight == 0 && !not_finite_ && feedback_.owes(as_const(delta)))
+    c.weight = last_weight_;
+  Bytes memory;
+  const ByteSpan values = encode(c, delta, memory);
+  if (c.weight > 0) last_weight_ = c.weight;
+  offer(c, values, c.weight > 0 ? side : nullptr);
+}
+
+ByteSpan Account::encode(Contribution& c, Values learned, Bytes& memory) {
+  if (c.weight == 0) return {};
+  if (!feedback_.codes()) return bytes_of(as_const(learned));
+  auto code = feedback_.encode(learned, c.finished);
+  if (!code) give_up(c);
+  memory = std::move(code).value_or(Bytes{});
+  return memory;
 }
 
 // What was learned since the last contribution cannot be given to anybody; training goes on from
@@ -113,11 +128,12 @@ void Account::contribute_gradient(const Contribution& draft, ConstValues gradien
   Contribution c = draft;
   c.base = c.at = position_.version();
   (void)position_.contribute();
-  offer(c, gradient, side);
+  offer(c, c.weight > 0 ? bytes_of(gradient) : ByteSpan{}, side);
 }
 
-void Account::offer(const Contribution& c, ConstValues values, const SideData* side) {
-  auto [ticket, body] = desk_.contribute(fragment_.id, c, values, side);
+void Account::offer(const Contribution& c, ByteSpan values, const SideData* side) {
+  Body body = make_body(values, side);
+  const uint64_t ticket = desk_.contribute(fragment_.id, c, body);
   open_.push_back({ticket, mode_ == Mode::delta ? std::move(body) : Body{}});
 }
 
@@ -129,9 +145,8 @@ Account::Change Account::apply(ConstValues parameters, Values out) {
   if (restarts) position_.give_up();
   change.moved = restarts;
   // Right after a contribution there is no progress, whatever rounding says.
-  if (delta && (position_.steps() == 0 || restarts)) {
-    const auto zero = bytes_of(progress);
-    std::fill(zero.begin(), zero.end(), std::byte{0});
+  if (delta && (restarts || (position_.steps() == 0 && feedback_.knows_rest()))) {
+    feedback_.rest_after_contribution(progress);
   } else if (delta) {
     expected(progress);
     round_(progress);
@@ -141,9 +156,16 @@ Account::Change Account::apply(ConstValues parameters, Values out) {
   for (const News& one : news)
     std::visit([&](const auto& n) { take(n, progress, out, change); }, one);
   if (!delta || !change.moved) return change;
+  feedback_.move(progress);
+  count_forgotten();
   expected(out);
   subtract(as_const(out), as_const(progress), out);
   return change;
+}
+
+void Account::count_forgotten() {
+  const double squared = feedback_.take_forgotten();
+  if (squared > 0) desk_.count([&](Ledger& l) { l.decayed_squared_norm += squared; });
 }
 
 void Account::settle(const std::vector<Contribution>& own) {
@@ -161,7 +183,7 @@ void Account::take(const Moved& news, Values, Values out, Change& change) {
   settle(news.own);
   position_.move(r.version);
   if (r.mode == Mode::gradient) {
-    if (r.weight > 0) copy(values_of(news.body), out);
+    if (r.weight > 0) copy(numbers(news.body), out);
     mode_ = r.next_mode;
   } else {
     change.moved = true;
@@ -186,7 +208,7 @@ void Account::take(const Replaced& news, Values progress, Values, Change& change
   settle(news.own);
   position_.move(news.version);
   for (const auto& [c, body] : news.restored) {
-    if (body.layout.values_bytes > 0) add(values_of(body), progress);
+    if (body.layout.values_bytes > 0) add(numbers(body), progress);
     position_.take_back(c, false);
   }
   anchor_hash_ = news.lineage.anchor;
@@ -205,7 +227,7 @@ void Account::take(const GivenBack& news, Values progress, Values, Change& chang
     position_.drop(news.contribution);
     change.moved = true;
   } else {
-    if (at->body.layout.values_bytes > 0) add(values_of(at->body), progress);
+    if (at->body.layout.values_bytes > 0) add(numbers(at->body), progress);
     position_.take_back(news.contribution, true);
   }
   open_.erase(at);

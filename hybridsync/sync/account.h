@@ -13,6 +13,7 @@
 
 #include "hybridsync/decide/position.h"
 #include "hybridsync/sync/desk.h"
+#include "hybridsync/sync/error_feedback.h"
 
 namespace hybridsync {
 
@@ -21,7 +22,8 @@ class Account {
   // `round`: in place, what parameters keep of values written into them; the identity unless they
   // are narrower than the core. The desk must outlive it.
   Account(Fragment fragment, int node, int staleness, Schedule schedule, Desk& desk,
-          std::function<void(Values)> round);
+          std::function<void(Values)> round,
+          std::shared_ptr<Coder> coder = std::make_shared<Coder>());
 
   const Fragment& fragment() const { return fragment_; }
   const Position& position() const { return position_; }
@@ -81,10 +83,12 @@ class Account {
   bool may_contribute(const Desk::Status& status) const;
   int staleness_now() const { return mode_ == Mode::gradient ? 0 : staleness_; }
   Values scratch(std::vector<std::byte>& memory) const;
-  ConstValues values_of(const Body& body) const;
-  void expected(Values out) const;
-  void offer(const Contribution& c, ConstValues values, const SideData* side);
+  ConstValues numbers(const Body& body);
+  void expected(Values out);
+  ByteSpan encode(Contribution& c, Values learned, Bytes& memory);
+  void offer(const Contribution& c, ByteSpan values, const SideData* side);
   void give_up(Contribution& c);
+  void count_forgotten();
   void settle(const std::vector<Contribution>& own);
   void take(const Moved& news, Values progress, Values out, Change& change);
   void take(const Replaced& news, Values progress, Values out, Change& change);
@@ -100,6 +104,8 @@ class Account {
   int64_t interval_;
   bool finished_ = false;
   bool not_finite_ = false;  // the parameters, since the last contribution
+  double last_weight_ = 0;   // of the newest contribution that had any
+  ErrorFeedback feedback_;
   std::vector<std::byte> anchor_;
   uint64_t anchor_hash_ = 0;
   std::vector<Open> open_;           // unresolved contributions, oldest first

@@ -6,10 +6,10 @@
 #include "hybridsync/math/arithmetic.h"
 
 namespace hybridsync {
-Body make_body(ConstValues values, bool with_values, const SideData* side) {
+Body make_body(ByteSpan values, const SideData* side) {
   Writer writer;
   Body body;
-  if (with_values) writer.raw(bytes_of(values));
+  writer.raw(values);
   body.layout.values_bytes = writer.view().size();
   if (side) write(*side, writer);
   body.layout.side_bytes = writer.view().size() - body.layout.values_bytes;
@@ -27,17 +27,15 @@ Desk::Desk(const FragmentTable& table, const std::vector<int>& fragments) {
 
 void Desk::on_work(std::function<void()> wake) { wake_ = std::move(wake); }
 
-std::pair<uint64_t, Body> Desk::contribute(int fragment, Contribution draft, ConstValues values,
-                                           const SideData* side) {
-  Body body = make_body(values, draft.weight > 0, side);
+uint64_t Desk::contribute(int fragment, Contribution draft, Body body) {
   uint64_t ticket = 0;
   {
     std::lock_guard lock(mutex_);
     draft.ticket = ticket = next_ticket_++;
-    work_.drafts.push_back({fragment, draft, body});
+    work_.drafts.push_back({fragment, draft, std::move(body)});
   }
   wake_();
-  return {ticket, body};
+  return ticket;
 }
 
 void Desk::set_anchor(int fragment, ConstValues values, uint64_t hash) {

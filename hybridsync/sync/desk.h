@@ -51,8 +51,9 @@ struct GivenBack {  // no longer unresolved
 };
 using News = std::variant<Moved, Replaced, GivenBack>;
 
-// The numbers, if there are any, then what goes beside them; `side` may be null.
-Body make_body(ConstValues values, bool with_values, const SideData* side);
+// A fragment's numbers as they travel, if there are any, then what goes beside them; `side` may be
+// null.
+Body make_body(ByteSpan values, const SideData* side);
 
 struct Draft {
   int fragment = 0;
@@ -67,10 +68,8 @@ class Desk {
 
   // --- training side
 
-  // Hands over a contribution; copies the values, which are not read at weight 0. `side` belongs to
-  // fragment 0 and may be null. Gives the ticket under which its fate will be told, and its body.
-  std::pair<uint64_t, Body> contribute(int fragment, Contribution draft, ConstValues values,
-                                       const SideData* side);
+  // Hands over a contribution. Gives the ticket under which its fate will be told.
+  uint64_t contribute(int fragment, Contribution draft, Body body);
   // The first anchor of a fragment: what all nodes agree on at this moment.
   void set_anchor(int fragment, ConstValues values, uint64_t hash);
   void set_busy(bool busy);

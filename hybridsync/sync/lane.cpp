@@ -22,6 +22,10 @@ const SharedBytes& nothing() {
   return empty;
 }
 
+ByteSpan values_in(const Body& body) {
+  return ByteSpan(*body.bytes).first(body.layout.values_bytes);
+}
+
 // What a contribution or a result carries under this handle.
 template <class T>
 void name_payloads(T& carrier, const BodyLayout& layout, Payload payload) {
@@ -48,7 +52,8 @@ Lane::Lane(Options options, Desk& desk, SendFunction send)
     : options_(std::move(options)),
       run_(run_hash(options_.run_id)),
       desk_(desk),
-      send_(std::move(send)) {
+      send_(std::move(send)),
+      averager_(options_.table, options_.codec) {
   for (int f : options_.table.of_lane(options_.lane)) {
     seats_.emplace(f, Seat(f, options_.self, options_.policy, options_.schedule));
     if (options_.outer.momentum != 0) momentum_[f].resize(options_.table.fragments[f].bytes());
@@ -206,14 +211,17 @@ bool Lane::fits(const Message& m, const BodyLayout& layout, size_t bytes) const 
   if (m.fragment == -1) return bytes == 0;
   if (seats_.find(m.fragment) == seats_.end()) return false;
   const auto whole = static_cast<uint64_t>(options_.table.fragments[m.fragment].bytes());
+  Mode mode = Mode::gradient;
   if (const auto* c = std::get_if<Contribution>(&m.body)) {
     if (Process{c->node, c->incarnation} != m.from) return false;
     if ((c->weight > 0) != (layout.values_bytes > 0)) return false;
+    mode = c->mode;
   } else if (const auto* remind = std::get_if<Remind>(&m.body)) {
     return Process{remind->contribution.node, remind->contribution.incarnation} == m.from &&
            bytes == 0;
   } else if (const auto* r = std::get_if<Result>(&m.body)) {
     if ((r->weight > 0) != (layout.values_bytes > 0)) return false;
+    mode = r->mode;
     for (const RosterEntry& e : r->roster)
       if (e.age > options_.policy.staleness) return false;
   } else if (std::holds_alternative<State>(m.body)) {
@@ -222,7 +230,7 @@ bool Lane::fits(const Message& m, const BodyLayout& layout, size_t bytes) const 
   } else {
     return bytes == 0;
   }
-  return layout.values_bytes == 0 || layout.values_bytes == whole;
+  return layout.values_bytes == 0 || averager_.fits(m.fragment, mode, layout.values_bytes);
 }
 
 // Gives the message's payloads a handle.
@@ -369,12 +377,6 @@ Values Lane::momentum(int f) {
   return values_at(found->second.data(), fragment.type, fragment.count);
 }
 
-ConstValues Lane::values_in(int f, const Body& body) const {
-  const Fragment& fragment = options_.table.fragments[f];
-  auto* data = const_cast<std::byte*>(body.bytes->data());
-  return as_const(values_at(data, fragment.type, fragment.count));
-}
-
 std::optional<SideData> Lane::merged_side(const Seat& seat, const Close& close, bool& ok) const {
   std::vector<SideData> parts;
   ok = true;
@@ -391,27 +393,18 @@ std::optional<SideData> Lane::merged_side(const Seat& seat, const Close& close, 
   return merged;
 }
 
-// The owner's arithmetic: the mean of what was contributed, in the order of the sum, and the merged
-// side data. The lineage moves on here before the result is published.
+// The owner's arithmetic: the mean of what was contributed, and the merged side data. The lineage
+// moves on here before the result is published.
 void Lane::act(Seat& seat, const CloseRound& action, Micros now) {
   const Close& close = action.close;
   const int f = seat.fragment();
-  std::vector<ConstValues> terms;
-  std::vector<double> weights;
-  for (const Contribution& c : close.contributions) {
-    if (c.weight == 0 || !c.values) continue;
-    terms.push_back(values_in(f, bodies_.at(f).at(c.values.handle)));
-    weights.push_back(c.weight);
-  }
+  const auto mean = mean_of(seat, close);
+  if (!mean) return;
   bool side_ok = true;
   const auto side = merged_side(seat, close, side_ok);
   if (!side_ok)
     return desk_.fail({Outcome::Kind::mismatch, -1, "nodes sent side data of different models"});
-  const Fragment& fragment = options_.table.fragments[f];
-  std::vector<std::byte> memory(terms.empty() ? 0 : fragment.bytes());
-  const Values mean = values_at(memory.data(), fragment.type, terms.empty() ? 0 : fragment.count);
-  if (!terms.empty()) weighted_mean(terms, weights, mean);
-  const Body body = make_body(as_const(mean), !terms.empty(), side ? &*side : nullptr);
+  const Body body = make_body(*mean, side ? &*side : nullptr);
   const Payload payload{next_handle_++};
   Result named;
   name_payloads(named, body.layout, payload);
@@ -419,6 +412,25 @@ void Lane::act(Seat& seat, const CloseRound& action, Micros now) {
   const uint64_t after = compute(seat, close.mode, body);
   for (int node : close.skipped) desk_.count([&](Ledger& l) { l.skip(node); });
   perform(seat, seat.publish(close, after, named.values, named.side, now), now);
+}
+
+// Empty where everybody abstained; nothing after a failure.
+std::optional<Bytes> Lane::mean_of(const Seat& seat, const Close& close) {
+  const auto& bodies = bodies_[seat.fragment()];
+  std::vector<Averager::Term> terms;
+  std::vector<int> nodes;
+  bool last = true;
+  for (const Contribution& c : close.contributions) {
+    last = last && c.finished;
+    if (c.weight == 0 || !c.values) continue;
+    terms.push_back({values_in(bodies.at(c.values.handle)), c.weight});
+    nodes.push_back(c.node);
+  }
+  if (terms.empty()) return Bytes{};
+  size_t bad = 0;
+  auto mean = averager_.mean(seat.fragment(), close.mode, terms, last, bad);
+  if (!mean) refuse(nodes[bad], "numbers that are no code");
+  return mean;
 }
 
 void Lane::act(Seat& seat, const ApplyResult& action, Micros now) {
@@ -435,7 +447,11 @@ uint64_t Lane::compute(const Seat& seat, Mode mode, const Body& body) {
   Coming& coming = coming_[f];
   coming = {body, {}};
   if (body.layout.values_bytes == 0) return 0;
-  const ConstValues mean = values_in(f, body);
+  const ConstValues mean = averager_.numbers(f, values_in(body));
+  if (bytes_of(mean).empty()) {
+    desk_.fail({Outcome::Kind::mismatch, -1, "a result's numbers are no code"});
+    return 0;
+  }
   if (mode == Mode::gradient) return hash_of(mean);
   const Fragment& fragment = options_.table.fragments[f];
   coming.anchor.resize(fragment.bytes());

@@ -16,6 +16,7 @@
 #include "hybridsync/decide/coordinator.h"
 #include "hybridsync/decide/pulse.h"
 #include "hybridsync/decide/seat.h"
+#include "hybridsync/sync/averager.h"
 #include "hybridsync/sync/desk.h"
 #include "hybridsync/wire/exchange.h"
 
@@ -31,6 +32,7 @@ class Lane {
     Schedule schedule;
     Policy policy;
     OuterConfig outer;
+    CodecOptions codec;
     StatsAtSync statistics = StatsAtSync::merge;
     bool heartbeats = false;  // needed to close a round without somebody
     bool views = false;       // members may come and go; otherwise a lost peer ends the run
@@ -104,7 +106,7 @@ class Lane {
   uint64_t compute(const Seat& seat, Mode mode, const Body& body);
   std::optional<SideData> merged_side(const Seat& seat, const Close& close, bool& ok) const;
   Values momentum(int fragment);
-  ConstValues values_in(int fragment, const Body& body) const;
+  std::optional<Bytes> mean_of(const Seat& seat, const Close& close);
   void sweep(const Seat& seat);
   void count_abstentions(const Seat& seat);
   void publish_status(const Seat& seat);
@@ -125,6 +127,7 @@ class Lane {
 
   std::map<int, std::map<uint64_t, Body>> bodies_;  // by fragment, then handle
   uint64_t next_handle_ = 1;
+  Averager averager_;
   std::map<int, std::vector<std::byte>> momentum_;  // the outer optimizer's buffers
   std::map<int, Coming> coming_;                    // by fragment
   std::map<int, uint64_t> counted_;                 // contributions in the ledger, by fragment

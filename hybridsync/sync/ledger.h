@@ -34,7 +34,8 @@ struct Ledger {
   Count restored;  // were applied in a tail that was dropped; progress again
   Count lost;      // with such a tail, or with a process that died
   double lost_squared_norm = 0;
-  std::vector<int64_t> ages;  // applied contributions by age in versions, from 0
+  double decayed_squared_norm = 0;  // forgotten on purpose: by gamma, error_feedback below 1
+  std::vector<int64_t> ages;        // applied contributions by age in versions, from 0
   // As owner, by node: rounds that closed without it for its lateness.
   std::vector<int64_t> skipped;
   int64_t mismatches = 0;  // hashes that differed
@@ -49,7 +50,7 @@ struct Ledger {
 
   static void visit(auto& s, auto&& f) {
     f(s.contributed, s.applied, s.returned, s.dropped, s.restored, s.lost, s.lost_squared_norm,
-      s.ages, s.skipped, s.mismatches, s.rounds);
+      s.decayed_squared_norm, s.ages, s.skipped, s.mismatches, s.rounds);
   }
   bool operator==(const Ledger&) const = default;
 

@@ -103,14 +103,17 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
   options.schedule = schedule;
   options.policy = policy_;
   options.outer = config.outer_tier().outer;
+  options.codec = config.outer_tier().codec;
   options.statistics = statistics_;
   options.heartbeats = policy_.staleness > 0;
   rounds_ = std::make_unique<Rounds>(std::move(options), std::move(exchange));
+  const auto coder = std::make_shared<Coder>(config.outer_tier().codec);
   for (int f : rounds_->fragments()) {
     const Fragment& fragment = table_.fragments[f];
     accounts_.emplace(
-        f, Account(fragment, node_number_, policy_.staleness, schedule, rounds_->desk(),
-                   [this, fragment](Values values) { replica_.round(fragment, values); }));
+        f, Account(
+               fragment, node_number_, policy_.staleness, schedule, rounds_->desk(),
+               [this, fragment](Values values) { replica_.round(fragment, values); }, coder));
   }
   set_anchor_if_due();
 }

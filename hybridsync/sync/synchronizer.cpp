@@ -40,6 +40,7 @@ LedgerRecord ledger_record(const Ledger& l) {
   r.restored = l.restored.contributions;
   r.lost = l.lost.contributions;
   r.lost_norm = std::sqrt(l.lost_squared_norm);
+  r.decayed_norm = std::sqrt(l.decayed_squared_norm);
   r.skipped = std::accumulate(l.skipped.begin(), l.skipped.end(), int64_t{0});
   r.mismatches = l.mismatches;
   r.ages = l.ages;

@@ -142,10 +142,10 @@ TEST(Mistakes, NotAvailableInThisVersion) {
   EXPECT_EQ(
       mistake_in_outer("adapt = \"off\""),
       "h.toml:7: tier[1].adapt = \"off\": " + later +
-          "name, size, strategy, every, codec, fragment_bytes, staleness, deadline, quorum, late, "
-          "outer, emulate");
-  for (const char* line : {"every_min = 1", "every_max = 64", "density = 0.1",
-                           "error_feedback = 1.0", "residual = \"auto\"", "gamma = 0.9"}) {
+          "name, size, strategy, every, fragment_bytes, staleness, deadline, quorum, late, codec, "
+          "levels, density, value_bits, selection, error_feedback, residual, gamma, outer, "
+          "emulate");
+  for (const char* line : {"every_min = 1", "every_max = 64"}) {
     EXPECT_NE(mistake_in_outer(line).find(later), std::string::npos) << line;
   }
   EXPECT_EQ(mistake_in("record.tensorboard = true"),
@@ -162,9 +162,6 @@ TEST(Mistakes, ChoicesOfLaterVersions) {
             "h.toml:3: tier[1].strategy = \"top_k\": is not available in this version; available: "
             "every_step, periodic, delayed");
   EXPECT_EQ(
-      mistake_in_outer("codec = \"int8\""),
-      "h.toml:7: tier[1].codec = \"int8\": is not available in this version; available: fp32");
-  EXPECT_EQ(
       mistake_in("[[tier]]\ngroup = \"nccl\""),
       "h.toml:2: tier[0].group = \"nccl\": is not available in this version; available: auto, "
       "shm");
@@ -175,6 +172,23 @@ TEST(Mistakes, ChoicesOfLaterVersions) {
   EXPECT_EQ(mistake_in("[[tier]]\n[[tier]]\n[[tier]]\nname = \"c\""),
             "h.toml:3: [tier[2]]: a third tier is not available in this version; one tier of ranks "
             "and one of nodes are");
+}
+
+TEST(Mistakes, Codecs) {
+  EXPECT_EQ(mistake_in_outer("codec = \"int3\""),
+            "h.toml:7: tier[1].codec = \"int3\": must be one of fp32, bf16, fp16, int8, int4, "
+            "int2, sign, levels, top_k; did you mean int8?");
+  EXPECT_EQ(mistake_in("[[tier]]\n[[tier]]\ncodec = \"int8\""),
+            "h.toml:3: tier[1].codec = \"int8\": is for the deltas of \"periodic\" and "
+            "\"delayed\"; gradients of every step travel as fp32 in this version");
+  EXPECT_EQ(mistake_in_outer("levels = 4"), "h.toml:7: tier[1].levels = 4: must be 3, 5 or 7");
+  EXPECT_EQ(mistake_in_outer("value_bits = 6"),
+            "h.toml:7: tier[1].value_bits = 6: must be 16, 8, 4, 2 or 1");
+  EXPECT_EQ(mistake_in_outer("density = 0"),
+            "h.toml:7: tier[1].density = 0: must be more than 0 and at most 1");
+  EXPECT_EQ(mistake_in_outer("error_feedback = 0\nresidual = \"local\""),
+            "h.toml:7: tier[1].error_feedback = 0.0: drops what a code leaves out, which residual "
+            "= \"local\" keeps; leave one of them out");
 }
 
 TEST(Mistakes, KeysOfTheOtherTier) {

@@ -47,6 +47,7 @@ LedgerRecord full_ledger() {
   l.restored = 1;
   l.lost = 4;
   l.lost_norm = 0.25;
+  l.decayed_norm = 0.75;
   l.skipped = 6;
   l.mismatches = 7;
   l.ages = {18, 2, 1};

@@ -16,8 +16,6 @@ FragmentTable a_table() {
   return {2, 2, {{0, Real::f32, 0, 2}, {1, Real::f32, 2, 2}, {2, Real::f64, 0, 1}}};
 }
 
-ConstValues floats(const std::vector<float>& v) { return std::span<const float>(v); }
-
 Contribution a_draft(double weight) {
   Contribution c;
   c.weight = weight;
@@ -44,9 +42,10 @@ TEST(Desk, AContributionIsACopyUnderATicket) {
   desk.on_work([&] { ++wakes; });
   std::vector<float> values{1, 2};
   const SideData side{{1, 0}, {}, {}};
-  const auto [first, body] = desk.contribute(0, a_draft(3), floats(values), &side);
+  const Body body = make_body(std::as_bytes(std::span(values)), &side);
+  const uint64_t first = desk.contribute(0, a_draft(3), body);
   values = {8, 9};
-  const auto [second, nothing] = desk.contribute(0, a_draft(0), floats(values), nullptr);
+  const uint64_t second = desk.contribute(0, a_draft(0), make_body({}, nullptr));
   EXPECT_NE(first, second);
   EXPECT_EQ(wakes, 2);
   const Desk::Work work = desk.take_work();

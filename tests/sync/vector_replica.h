@@ -61,13 +61,14 @@ class TestRank {
     replica.gradients = sync.gradients(0);
   }
 
-  // A window with this constant gradient, of so many samples.
+  // A window with this gradient, times shape(i) for the i-th parameter, of so many samples.
   std::optional<StepRecord> step(float gradient, double samples, bool finished = false) {
     Window window;
     open();
     if (samples > 0) {
-      for (float& g : std::get<std::span<float>>(sync.gradients(0).f32))
-        g = gradient * static_cast<float>(samples);
+      const auto all = std::get<std::span<float>>(sync.gradients(0).f32);
+      for (size_t i = 0; i < all.size(); ++i)
+        all[i] = gradient * static_cast<float>(samples) * shape(i);
       window = {1, samples, samples * gradient, samples};
     }
     window.finished = finished;
@@ -86,6 +87,7 @@ class TestRank {
   VectorReplica replica;
   Wires wires;
   Synchronizer sync;
+  std::function<float(size_t)> shape = [](size_t) { return 1.0f; };
   std::function<void(const StepRecord&)> on_record = [](const StepRecord&) {};
 
  private:

@@ -1,0 +1,50 @@
+#include "hybridsync/sync/coder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace hybridsync {
+
+Coder::Coder(const CodecOptions& options) : options_(options) {
+  if (options.kind != CodecKind::fp32) codec_ = make_codec(options);
+}
+
+Residual Coder::residual() const {
+  if (options_.residual != Residual::automatic) return options_.residual;
+  const bool sparse = options_.kind == CodecKind::top_k || options_.kind == CodecKind::sign;
+  return sparse && options_.error_feedback > 0 ? Residual::local : Residual::buffer;
+}
+
+std::optional<Bytes> Coder::encode(std::span<const float> values, float beta,
+                                   std::span<float> residual) {
+  code_.resize(std::max(code_.size(), codec_->bound(values.size())));
+  const auto length = codec_->encode(values, beta, residual, code_);
+  if (!length) return std::nullopt;
+  Bytes code(code_.begin(), code_.begin() + static_cast<ptrdiff_t>(*length));
+  if (*length < values.size_bytes()) return code;
+  std::vector<float> sent(values.size());
+  (void)codec_->decode(code, sent);
+  return plain(sent, residual.empty() ? 0 : 1, residual);
+}
+
+Bytes Coder::plain(std::span<const float> values, float beta, std::span<float> residual) {
+  std::vector<float> u(values.begin(), values.end());
+  if (beta != 0)
+    for (size_t i = 0; i < residual.size(); ++i) u[i] += beta * residual[i];
+  std::fill(residual.begin(), residual.end(), 0.0f);
+  const auto bytes = std::as_bytes(std::span<const float>(u));
+  return {bytes.begin(), bytes.end()};
+}
+
+bool Coder::decode(ByteSpan bytes, Values out) {
+  const auto all = bytes_of(out);
+  if (bytes.size() == all.size()) {
+    if (!all.empty()) std::memcpy(all.data(), bytes.data(), all.size());
+    return true;
+  }
+  return codes(type_of(out)) && bytes.size() < all.size() &&
+         codec_->decode(bytes, std::get<std::span<float>>(out));
+}
+
+}  // namespace hybridsync

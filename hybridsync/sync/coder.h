@@ -1,0 +1,42 @@
+// What a fragment's numbers become on the way to other nodes: a code, where one is configured and
+// shorter, or the plain numbers. A code is always shorter than the numbers that it stands for: by
+// that a receiver tells the two apart. Used by one thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "hybridsync/math/codec/codec.h"
+#include "hybridsync/math/values.h"
+#include "hybridsync/wire/bytes.h"
+
+namespace hybridsync {
+
+class Coder {
+ public:
+  explicit Coder(const CodecOptions& options = {});
+
+  const CodecOptions& options() const { return options_; }
+  // Whether numbers of this type are coded at all.
+  bool codes(Real type) const { return codec_ && type == Real::f32; }
+  // Where a node keeps what a code leaves out.
+  Residual residual() const;
+
+  // The bytes of u = values + beta residual; `residual` becomes what they leave out. Nothing when a
+  // number of u is not finite: then `residual` is void. `residual` may be empty.
+  std::optional<Bytes> encode(std::span<const float> values, float beta, std::span<float> residual);
+  // The bytes of u itself; nothing is left out.
+  static Bytes plain(std::span<const float> values, float beta, std::span<float> residual);
+
+  // False: they are not so many numbers. Numbers in double are plain.
+  bool decode(ByteSpan bytes, Values out);
+
+ private:
+  CodecOptions options_;
+  std::unique_ptr<Codec> codec_;  // none: everything is plain
+  Bytes code_;
+};
+
+}  // namespace hybridsync

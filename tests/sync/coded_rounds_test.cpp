@@ -1,0 +1,161 @@
+// Rounds whose numbers travel as codes: with error feedback and a last plain round nothing is lost,
+// whatever the codec, however late contributions are.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/sync/vector_replica.h"
+
+namespace hybridsync {
+namespace {
+
+constexpr size_t kParameters = 3000;
+constexpr int kSteps = 60;
+
+CodecOptions codec_of(CodecKind kind, Residual residual, double error_feedback = 1) {
+  CodecOptions codec;
+  codec.kind = kind;
+  codec.residual = residual;
+  codec.gamma = 1;  // forgets nothing
+  codec.error_feedback = error_feedback;
+  codec.density = 0.05;
+  return codec;
+}
+
+Config coded(Config config, const CodecOptions& codec) {
+  config.tiers[1].codec = codec;
+  config.tiers[1].fragment_bytes = 4 * 1024;
+  return config;
+}
+
+struct End {
+  std::vector<float> theta;
+  StepRecord last;
+  int64_t sent = 0;
+};
+
+// Every node pulls with a constant gradient of its own, which is different for every parameter.
+std::vector<End> train(const Config& config, int steps = kSteps) {
+  std::vector<End> ends(static_cast<size_t>(config.ranks()));
+  run_all(config, [&](const Environment& e) {
+    TestRank rank(config, e, kParameters, {});
+    End& end = ends[static_cast<size_t>(e.rank)];
+    rank.on_record = [&](const StepRecord& r) {
+      end.last = r;
+      end.sent += r.bytes_sent_slow;
+    };
+    rank.shape = [](size_t i) { return std::sin(static_cast<float>(7 * i)); };
+    for (int step = 0; step < steps; ++step) {
+      rank.sync.pad();
+      (void)rank.step(0.01f * static_cast<float>(1 + e.node), 8);
+    }
+    rank.finish();
+    end.theta = rank.replica.theta;
+  });
+  return ends;
+}
+
+// The largest difference of any number.
+double distance(const std::vector<float>& a, const std::vector<float>& b) {
+  double most = 0;
+  for (size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(double(a[i]) - b[i]));
+  return most;
+}
+
+struct Coding {
+  const char* name;
+  CodecKind kind;
+  Residual residual;
+};
+class CodedRounds : public testing::TestWithParam<Coding> {
+ protected:
+  CodecOptions codec(double error_feedback = 1) const {
+    return codec_of(GetParam().kind, GetParam().residual, error_feedback);
+  }
+};
+
+void expect_settled(const std::vector<End>& ends, const Config& config) {
+  for (const End& end : ends) {
+    EXPECT_EQ(end.theta, ends[0].theta) << "all ranks hold the same bits";
+    EXPECT_EQ(end.last.ledger.mismatches, 0);
+  }
+  for (size_t r = 0; r < ends.size(); r += static_cast<size_t>(config.ranks_per_node())) {
+    const LedgerRecord& l = ends[r].last.ledger;
+    EXPECT_EQ(l.contributed, l.applied + l.returned + l.dropped);
+    EXPECT_EQ(l.lost, 0);
+  }
+}
+
+TEST_P(CodedRounds, SynchronousOnesGiveInTheEndWhatPlainOnesGive) {
+  const Config plain = coded(two_tiers(2, 3, Strategy::periodic, 4), {});
+  const Config config = coded(plain, codec());
+  const auto expected = train(plain), ends = train(config);
+  expect_settled(ends, config);
+  EXPECT_LT(distance(ends[0].theta, expected[0].theta), 2e-5);
+  const int64_t whole = expected[0].sent;
+  EXPECT_LT(ends[0].sent, whole * (GetParam().kind <= CodecKind::fp16 ? 0.65 : 0.45));
+}
+
+TEST_P(CodedRounds, LateOnesLoseNothing) {
+  Config plain = two_tiers(1, 3, Strategy::delayed, 3);
+  plain.tiers[1].staleness = 2;
+  plain.tiers[1].emulate.step = 0.002;
+  plain.tiers[1].emulate.speeds = "1 1 0.3";
+  for (const Late late : {Late::fold, Late::return_}) {
+    Config config = coded(plain, codec());
+    config.tiers[1].late = late;
+    const auto ends = train(config);
+    expect_settled(ends, config);
+    // Every node's work counts by its samples in the round that applies it: what the parameters
+    // come to depends on who was together in it, but all of it is in them.
+    EXPECT_TRUE(std::all_of(ends[0].theta.begin(), ends[0].theta.end(),
+                            [](float x) { return std::isfinite(x); }));
+    EXPECT_EQ(ends[0].last.samples, 8 * 3 * kSteps);
+  }
+}
+
+TEST_P(CodedRounds, OneNodeIsTheIdentityInTheEnd) {
+  const Config config = coded(two_tiers(1, 1, Strategy::periodic, 4), codec());
+  const auto ends = train(config);
+  for (size_t i = 0; i < kParameters; ++i) {
+    const double expected = 1 - kSteps * 0.5 * 0.01 * std::sin(static_cast<float>(7 * i));
+    ASSERT_NEAR(ends[0].theta[i], expected, 2e-5) << i;
+  }
+}
+
+TEST_P(CodedRounds, WithoutFeedbackSomethingIsMissing) {
+  if (GetParam().residual == Residual::local || GetParam().kind <= CodecKind::fp16) return;
+  const Config plain = coded(two_tiers(1, 2, Strategy::periodic, 4), {});
+  const Config config = coded(plain, codec(0));
+  const auto expected = train(plain), ends = train(config);
+  expect_settled(ends, config);
+  EXPECT_GT(distance(ends[0].theta, expected[0].theta), 1e-4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, CodedRounds,
+                         testing::Values(Coding{"bf16", CodecKind::bf16, Residual::buffer},
+                                         Coding{"fp16", CodecKind::fp16, Residual::buffer},
+                                         Coding{"int8", CodecKind::int8, Residual::buffer},
+                                         Coding{"int4", CodecKind::int4, Residual::buffer},
+                                         Coding{"int4_local", CodecKind::int4, Residual::local},
+                                         Coding{"int2", CodecKind::int2, Residual::buffer},
+                                         Coding{"sign", CodecKind::sign, Residual::buffer},
+                                         Coding{"sign_local", CodecKind::sign, Residual::local},
+                                         Coding{"levels", CodecKind::levels, Residual::buffer},
+                                         Coding{"top_k", CodecKind::top_k, Residual::buffer},
+                                         Coding{"top_k_local", CodecKind::top_k, Residual::local}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// A node whose training ends right after a round still brings what its codes left out.
+TEST(CodedEnd, TheLastContributionBringsWhatWasLeftOut) {
+  for (const Residual residual : {Residual::local, Residual::buffer}) {
+    const Config plain = coded(two_tiers(1, 2, Strategy::periodic, 4), {});
+    const Config config = coded(plain, codec_of(CodecKind::top_k, residual));
+    const auto expected = train(plain, 8), ends = train(config, 8);
+    expect_settled(ends, config);
+    EXPECT_LT(distance(ends[0].theta, expected[0].theta), 1e-6);
+  }
+}
+
+}  // namespace
+}  // namespace hybridsync
