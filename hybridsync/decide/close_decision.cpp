@@ -14,10 +14,12 @@ std::vector<int> missing_in(const OpenRound& round) {
   return missing;
 }
 
+// What a node works on may be as old as its newest contribution. Were this round closed without it
+// when that is s versions back, the next one could not take it any more.
 std::vector<int> too_far_behind(const OpenRound& round, int staleness) {
   std::vector<int> nodes;
   for (const Standing& s : round.standings)
-    if (!s.in && round.version - s.newest > staleness) nodes.push_back(s.node);
+    if (!s.in && round.version - s.newest >= staleness) nodes.push_back(s.node);
   return nodes;
 }
 

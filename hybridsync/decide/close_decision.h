@@ -15,7 +15,7 @@ namespace hybridsync {
 struct Standing {
   int node = -1;
   bool in = false;     // a contribution of it waits for this round
-  Version newest = 0;  // version on top of which its newest contribution was offered
+  Version newest = 0;  // version on top of which the newest one that was taken was offered
   Version has = 0;     // the newest version that it is known to keep
   Version missed = 0;  // the newest result without a contribution of it
   static void visit(auto& s, auto&& f) { f(s.node, s.in, s.newest, s.has, s.missed); }
@@ -58,7 +58,7 @@ using CloseDecision = std::variant<WaitFor, CallFor, CloseNow>;
 //   s = 0, or gradient mode                            wait for everybody, for ever if need be
 //   fewer in than the quorum, or all of them abstain   wait
 //   not called yet                                     call
-//   everybody missing lags by at most s versions       close after the grace time
+//   everybody missing lags by less than s versions     close after the grace time
 //   a deadline is set                                  close at the deadline, skipping those
 //   further behind otherwise                                          wait for those further behind
 // Closing without somebody also needs may_skip: a node that is cut off must not train into a tail

@@ -110,7 +110,7 @@ Owner::Verdict Owner::on(const Contribution& c, const Member& member, Micros now
   assert(from);
   from->has = std::max(from->has, c.has);
   const Verdict verdict = judge(c, member);
-  if (std::holds_alternative<Refused>(verdict) || std::holds_alternative<Accepted>(verdict))
+  if (std::holds_alternative<Accepted>(verdict))
     from->newest = std::max(from->newest, std::min(c.at, member.lineage().version));
   const auto* refused = std::get_if<Refused>(&verdict);
   const bool also_taken = refused && planted(Bug::return_and_take);

@@ -54,7 +54,7 @@ struct Returned {
 };
 // Something that a user must hear of; the run goes on.
 struct Report {
-  enum class Kind { skipped, mismatch, lost, started, view, not_finite } kind;
+  enum class Kind { skipped, mismatch, lost, started, view, not_finite, codec } kind;
   int node = -1;
   std::string text;
 };

@@ -37,6 +37,15 @@ void each_field(Record& r, Field field) {
 }
 
 template <class Record, class Field>
+void each_codec_field(Record& r, Field field) {
+  field("codec/bytes_before", r.codec_bytes_before);
+  field("codec/bytes_after", r.codec_bytes_after);
+  field("codec/plain", r.codec_plain);
+  field("codec/encode(s)", r.encode_seconds);
+  field("codec/decode(s)", r.decode_seconds);
+}
+
+template <class Record, class Field>
 void each_ledger_field(Record& l, Field field) {
   field("ledger/contributed", l.contributed);
   field("ledger/applied", l.applied);
@@ -75,6 +84,7 @@ Json to_json(const StepRecord& record, double samples_per_second) {
   Json line = Json::object();
   const auto put = [&](const char* key, const auto& value) { line[key] = value; };
   each_field(record, put);
+  if (record.codec_bytes_before > 0) each_codec_field(record, put);
   if (record.ledger != LedgerRecord{}) each_ledger_field(record.ledger, put);
   line["time_metrics/end_to_end(s)"] = end_to_end_seconds(record);
   line["throughput(tps)"] = samples_per_second;
@@ -105,6 +115,7 @@ StepRecord step_from_json(const Json& line) {
   line.at("step");
   StepRecord record;
   each_field(record, Reader{line});
+  if (line.contains("codec/bytes_before")) each_codec_field(record, Reader{line});
   if (line.contains("ledger/contributed")) each_ledger_field(record.ledger, Reader{line});
   return record;
 }

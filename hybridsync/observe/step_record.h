@@ -61,6 +61,14 @@ struct StepRecord {
   int64_t bytes_fast = 0;
   int64_t bytes_sent_slow = 0;
   int64_t bytes_received_slow = 0;
+
+  // What codes stood for in this step at this node, what they took, and how long coding took;
+  // codec_plain: times that a code would not have been shorter than the plain numbers.
+  int64_t codec_bytes_before = 0;
+  int64_t codec_bytes_after = 0;
+  int64_t codec_plain = 0;
+  double encode_seconds = 0;
+  double decode_seconds = 0;
 };
 
 // Evaluation on the held-out part.

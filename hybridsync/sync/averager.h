@@ -32,6 +32,8 @@ class Averager {
   // The numbers of a result; empty where they are no code. Valid until the next call.
   ConstValues numbers(int fragment, ByteSpan bytes);
 
+  const CodingCosts& costs() const { return coder_.costs(); }
+
  private:
   ConstValues numbers(const Fragment& fragment, ByteSpan bytes, std::vector<std::byte>& memory);
   Bytes code(const Fragment& fragment, std::span<const float> mean, bool last);

@@ -4,7 +4,23 @@
 #include <cmath>
 #include <cstring>
 
+#include "hybridsync/wire/wait.h"
+
 namespace hybridsync {
+namespace {
+
+// Adds the seconds of its life.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+  ~Stopwatch() { seconds_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+ private:
+  const Clock::time_point start_ = Clock::now();
+  double& seconds_;
+};
+
+}  // namespace
 
 Coder::Coder(const CodecOptions& options) : options_(options) {
   if (options.kind != CodecKind::fp32) codec_ = make_codec(options);
@@ -18,11 +34,16 @@ Residual Coder::residual() const {
 
 std::optional<Bytes> Coder::encode(std::span<const float> values, float beta,
                                    std::span<float> residual) {
+  const Stopwatch watch(costs_.encode_seconds);
   code_.resize(std::max(code_.size(), codec_->bound(values.size())));
   const auto length = codec_->encode(values, beta, residual, code_);
   if (!length) return std::nullopt;
+  const bool shorter = *length < values.size_bytes();
+  costs_.bytes_before += static_cast<int64_t>(values.size_bytes());
+  costs_.bytes_after += static_cast<int64_t>(shorter ? *length : values.size_bytes());
   Bytes code(code_.begin(), code_.begin() + static_cast<ptrdiff_t>(*length));
-  if (*length < values.size_bytes()) return code;
+  if (shorter) return code;
+  ++costs_.plain;
   std::vector<float> sent(values.size());
   (void)codec_->decode(code, sent);
   return plain(sent, residual.empty() ? 0 : 1, residual);
@@ -43,6 +64,7 @@ bool Coder::decode(ByteSpan bytes, Values out) {
     if (!all.empty()) std::memcpy(all.data(), bytes.data(), all.size());
     return true;
   }
+  const Stopwatch watch(costs_.decode_seconds);
   return codes(type_of(out)) && bytes.size() < all.size() &&
          codec_->decode(bytes, std::get<std::span<float>>(out));
 }

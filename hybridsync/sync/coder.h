@@ -10,6 +10,7 @@
 
 #include "hybridsync/math/codec/codec.h"
 #include "hybridsync/math/values.h"
+#include "hybridsync/sync/coding_costs.h"
 #include "hybridsync/wire/bytes.h"
 
 namespace hybridsync {
@@ -33,10 +34,13 @@ class Coder {
   // False: they are not so many numbers. Numbers in double are plain.
   bool decode(ByteSpan bytes, Values out);
 
+  const CodingCosts& costs() const { return costs_; }
+
  private:
   CodecOptions options_;
   std::unique_ptr<Codec> codec_;  // none: everything is plain
   Bytes code_;
+  CodingCosts costs_;
 };
 
 }  // namespace hybridsync

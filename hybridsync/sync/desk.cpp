@@ -76,6 +76,11 @@ Ledger Desk::ledger() const {
   return ledger_;
 }
 
+CodingCosts Desk::coding() const {
+  std::lock_guard lock(mutex_);
+  return coding_;
+}
+
 std::vector<Report> Desk::reports() {
   std::lock_guard lock(mutex_);
   return std::exchange(reports_, {});
@@ -148,6 +153,11 @@ void Desk::set_status(int fragment, const Status& status, std::vector<int> waits
 void Desk::count(const std::function<void(Ledger&)>& entry) {
   std::lock_guard lock(mutex_);
   entry(ledger_);
+}
+
+void Desk::set_coding(const CodingCosts& costs) {
+  std::lock_guard lock(mutex_);
+  coding_ = costs;
 }
 
 void Desk::report(Report report) {

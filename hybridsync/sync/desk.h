@@ -19,6 +19,7 @@
 #include "hybridsync/decide/fragments.h"
 #include "hybridsync/decide/seat.h"
 #include "hybridsync/math/values.h"
+#include "hybridsync/sync/coding_costs.h"
 #include "hybridsync/sync/ledger.h"
 #include "hybridsync/sync/round_messages.h"
 #include "hybridsync/sync/side_data.h"
@@ -86,6 +87,7 @@ class Desk {
   // Everything since the last take; copies the anchor as it is after that (not in gradient mode).
   std::vector<News> take(int fragment, Values anchor);
   Ledger ledger() const;
+  CodingCosts coding() const;  // of the comm side
   // Reports since the last call, for the record.
   std::vector<Report> reports();
   // Of the comm side: why the run cannot go on.
@@ -112,6 +114,7 @@ class Desk {
   // All but `news`; and the nodes for whom a contribution without a result waits.
   void set_status(int fragment, const Status& status, std::vector<int> waits_for = {});
   void count(const std::function<void(Ledger&)>& entry);
+  void set_coding(const CodingCosts& costs);
   void report(Report report);
   void fail(Outcome outcome);
   // Copies of what STATE sends. Comm side only.
@@ -136,6 +139,7 @@ class Desk {
   std::function<void()> wake_ = [] {};
   uint64_t next_ticket_ = 1;
   Ledger ledger_;
+  CodingCosts coding_;
   std::vector<Report> reports_;
   Outcome failure_;
   uint64_t changes_ = 0;

@@ -66,7 +66,7 @@ void Lane::host(Coordinator coordinator, std::function<void(const View&)> persis
 }
 
 void Lane::begin(const View& view, Micros now) {
-  if (options_.heartbeats) pulse_.emplace(options_.policy, now);
+  if (options_.heartbeats && !seats_.empty()) pulse_.emplace(options_.policy, now);
   for (auto& [f, seat] : seats_) perform(seat, seat.begin(view, now), now);
 }
 
@@ -473,6 +473,7 @@ void Lane::act(Seat& seat, const Advanced& action, Micros) {
   });
   Moved moved{r, action.own, {}, side_in(coming.body)};
   if (r.mode == Mode::gradient) moved.body = coming.body;
+  desk_.set_coding(averager_.costs());
   desk_.tell(f, std::move(moved), std::move(coming.anchor));
 }
 

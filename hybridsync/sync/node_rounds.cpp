@@ -107,13 +107,13 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
   options.statistics = statistics_;
   options.heartbeats = policy_.staleness > 0;
   rounds_ = std::make_unique<Rounds>(std::move(options), std::move(exchange));
-  const auto coder = std::make_shared<Coder>(config.outer_tier().codec);
+  coder_ = std::make_shared<Coder>(config.outer_tier().codec);
   for (int f : rounds_->fragments()) {
     const Fragment& fragment = table_.fragments[f];
     accounts_.emplace(
         f, Account(
                fragment, node_number_, policy_.staleness, schedule, rounds_->desk(),
-               [this, fragment](Values values) { replica_.round(fragment, values); }, coder));
+               [this, fragment](Values values) { replica_.round(fragment, values); }, coder_));
   }
   set_anchor_if_due();
 }
@@ -177,6 +177,7 @@ void NodeRounds::boundary(const Learned& learned, const LaneReport& node, bool f
   throw_if_over(node);
   for (auto& [f, account] : accounts_) account.step(learned);
   ++steps_since_;
+  ++steps_since_result_;
   if (may_lag()) node_ = node;
   if (!node.moved.empty()) apply(node.moved);
   contribute(false, finished);
@@ -247,7 +248,7 @@ void NodeRounds::take(int f) {
       mode_ == Mode::delta ? parameters(one.fragment(), memory_) : scratch(one.fragment(), memory_);
   const Account::Change change = one.apply(as_const(theta), shared_[f]);
   if (mode_ == Mode::delta && !change.moved) copy(as_const(theta), shared_[f]);
-  moved_.push_back(f);
+  if (std::find(moved_.begin(), moved_.end(), f) == moved_.end()) moved_.push_back(f);
   if (f != 0) return;
   fresh_.summary.own_dropped += change.dropped_samples;
   if (!change.advanced) return;
@@ -360,6 +361,8 @@ LaneReport NodeRounds::lane_report() const {
   report.bytes_received = counters.bytes_received;
   report.finished = lane_finished();
   report.ledger = rounds_->desk().ledger();
+  report.coding = coder_->costs();
+  report.coding += rounds_->desk().coding();
   return report;
 }
 
@@ -405,6 +408,7 @@ void NodeRounds::take_summary(const RoundReport& report) {
   own_dropped_ += s.own_dropped;
   if (!s.advanced) return;
   newest_ = s;
+  steps_since_result_ = 0;
   mode_ = s.next_mode;
   interval_ = s.next_interval;
   samples_ = s.total_samples;
@@ -412,6 +416,13 @@ void NodeRounds::take_summary(const RoundReport& report) {
   rounds_count_ += s.rounds;
   if (s.loss_weight > 0) loss_ = s.loss_sum / s.loss_weight;
   if (report.has_side) side_ = report.side;
+}
+
+double NodeRounds::samples_of_others() const {
+  const double rounds = std::max<double>(1, static_cast<double>(newest_.rounds));
+  const double others = static_cast<double>(newest_.samples - newest_.own_samples) / rounds;
+  const double share = static_cast<double>(steps_since_result_) / static_cast<double>(interval_);
+  return others * std::min(1.0, share);
 }
 
 Values NodeRounds::scratch(const Fragment& fragment, std::vector<std::byte>& memory) const {

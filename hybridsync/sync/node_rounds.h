@@ -49,9 +49,13 @@ class NodeRounds {
   int64_t samples() const { return samples_; }          // of all nodes, in all rounds
   int64_t own_samples() const { return own_samples_; }  // of these, the node's
   int64_t own_dropped() const { return own_dropped_; }  // thrown away, as configured
+  // What the other nodes are taken to have trained on since the newest result: in proportion to
+  // this node's steps, what they had in it.
+  double samples_of_others() const;
   int64_t bytes_sent() const { return node_.bytes_sent; }
   int64_t bytes_received() const { return node_.bytes_received; }
   const Ledger& ledger() const { return node_.ledger; }
+  const CodingCosts& coding() const { return node_.coding; }
   // Since the last call; of this rank's lane.
   std::vector<Report> reports() { return rounds_->desk().reports(); }
   void set_busy(bool busy) { rounds_->desk().set_busy(busy); }
@@ -113,8 +117,9 @@ class NodeRounds {
   const size_t side_bytes_;
   size_t lane_bytes_ = 0;
   Policy policy_;
-  std::vector<Values> shared_;  // by fragment, in the node's memory: what all ranks take over
-  std::span<std::byte> board_;  // there too: local rank 0's report
+  std::shared_ptr<Coder> coder_;  // of the accounts
+  std::vector<Values> shared_;    // by fragment, in the node's memory: what all ranks take over
+  std::span<std::byte> board_;    // there too: local rank 0's report
   std::unique_ptr<Rounds> rounds_;
   std::map<int, Account> accounts_;  // of this rank's fragments
   bool anchored_ = false;
@@ -129,6 +134,7 @@ class NodeRounds {
   Mode mode_;
   int64_t interval_;
   int64_t rounds_count_ = 0;
+  int64_t steps_since_result_ = 0;
   int64_t samples_ = 0;
   int64_t own_samples_ = 0;
   int64_t own_dropped_ = 0;

@@ -70,6 +70,7 @@ LaneReport merge(const std::vector<LaneReport>& by_rank) {
     node.bytes_sent += lane.bytes_sent;
     node.bytes_received += lane.bytes_received;
     node.ledger += lane.ledger;
+    node.coding += lane.coding;
   }
   return node;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hybridsync/decide/schedule.h"
+#include "hybridsync/sync/coding_costs.h"
 #include "hybridsync/sync/ledger.h"
 #include "hybridsync/sync/side_data.h"
 #include "hybridsync/wire/bytes.h"
@@ -22,10 +23,12 @@ struct LaneReport {
   std::vector<int> moved;  // fragments with news, or with numbers that all ranks take over now
   int64_t bytes_sent = 0;  // by this rank's lane since its start; merged by sum
   int64_t bytes_received = 0;
-  Ledger ledger;  // merged by sum
+  Ledger ledger;       // merged by sum
+  CodingCosts coding;  // of this rank since its start; merged by sum
 
   static void visit(auto& s, auto&& f) {
-    f(s.why, s.interrupted, s.wait, s.finished, s.moved, s.bytes_sent, s.bytes_received, s.ledger);
+    f(s.why, s.interrupted, s.wait, s.finished, s.moved, s.bytes_sent, s.bytes_received, s.ledger,
+      s.coding);
   }
 };
 

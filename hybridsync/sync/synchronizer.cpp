@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "hybridsync/config/error.h"
+#include "hybridsync/decide/codec_worth.h"
 #include "hybridsync/math/arithmetic.h"
 #include "hybridsync/math/learning_rate.h"
 
@@ -244,15 +245,44 @@ int64_t Synchronizer::samples() const {
   if (!rounds_) return std::llround(samples_);
   const double own = static_cast<double>(rounds_->own_samples());
   const double all = static_cast<double>(rounds_->samples());
-  const double ratio = rounds_->may_lag() && own > 0 ? all / own : nodes_;
   const double open = samples_ - own - static_cast<double>(rounds_->own_dropped());
-  return std::llround(all + open * ratio);
+  if (!rounds_->may_lag() || rounds_->rounds() == 0) return std::llround(all + open * nodes_);
+  return std::llround(all + open + rounds_->samples_of_others());
 }
 
 // Where nodes go at speeds of their own, the schedule follows the samples of all of them.
 int64_t Synchronizer::schedule_step() const {
   if (!rounds_ || !rounds_->may_lag() || gradient_mode() || node_.samples <= 0) return step_;
   return std::llround(static_cast<double>(samples()) / (node_.samples * nodes_));
+}
+
+void Synchronizer::record_coding(StepRecord& record) {
+  const CodingCosts& now = rounds_->coding();
+  record.codec_bytes_before = now.bytes_before - coding_before_.bytes_before;
+  record.codec_bytes_after = now.bytes_after - coding_before_.bytes_after;
+  record.codec_plain = now.plain - coding_before_.plain;
+  record.encode_seconds = now.encode_seconds - coding_before_.encode_seconds;
+  record.decode_seconds = now.decode_seconds - coding_before_.decode_seconds;
+  coding_before_ = now;
+  waited_ += record.exchange_seconds;
+  if (!judged_ && !rounds_->may_lag()) judge_codec(now);
+}
+
+// Once, when there are rounds enough to tell.
+void Synchronizer::judge_codec(const CodingCosts& coding) {
+  const double ranks = config_.ranks_per_node();
+  const CodecTimes times{rounds(), coding.bytes_before, coding.bytes_after,
+                         (coding.encode_seconds + coding.decode_seconds) / ranks, waited_};
+  const std::string sentence = codec_complaint(times);
+  judged_ = times.rounds >= kRoundsToJudgeCodec;
+  if (!sentence.empty() && wires_.memory->rank() == 0)
+    codec_report_ = Report{Report::Kind::codec, -1, sentence};
+}
+
+std::vector<Report> Synchronizer::reports() {
+  auto all = rounds_ ? rounds_->reports() : std::vector<Report>{};
+  if (codec_report_) all.push_back(*std::exchange(codec_report_, std::nullopt));
+  return all;
 }
 
 StepRecord Synchronizer::begin_record() const {
@@ -281,6 +311,7 @@ void Synchronizer::finish_record(StepRecord& record) {
     record.contributors = rounds_->newest().contributors;
     record.age = rounds_->newest().age;
     record.ledger = ledger_record(rounds_->ledger());
+    record_coding(record);
   }
   fast_before_ = node_.bytes_fast;
   sent_before_ = bytes_sent_slow();

@@ -75,7 +75,7 @@ class Synchronizer {
   int64_t skipped() const { return skipped_; }
   int64_t reductions() const { return reducer_.windows(); }
   // What the rounds of this rank's lane have to tell, since the last call.
-  std::vector<Report> reports() { return rounds_ ? rounds_->reports() : std::vector<Report>{}; }
+  std::vector<Report> reports();
   // Waits out what `emulate.step` pads a step to; returns at once without it.
   void pad();
   // The node is busy with something that is no training: rounds that call it get an abstention.
@@ -108,6 +108,8 @@ class Synchronizer {
   Values flat(Real type) const;
   StepRecord begin_record() const;
   void finish_record(StepRecord& record);
+  void record_coding(StepRecord& record);
+  void judge_codec(const CodingCosts& coding);
 
   const Config config_;
   const int nodes_;
@@ -129,6 +131,10 @@ class Synchronizer {
   int64_t fast_before_ = 0;
   int64_t sent_before_ = 0;
   int64_t received_before_ = 0;
+  CodingCosts coding_before_;
+  double waited_ = 0;  // seconds, for rounds
+  std::optional<Report> codec_report_;
+  bool judged_ = false;
 
   double samples_ = 0;  // of the node, since its start
 };

@@ -44,6 +44,8 @@ const char* name_of(Report::Kind kind) {
       return "view";
     case Report::Kind::not_finite:
       return "not_finite";
+    case Report::Kind::codec:
+      return "codec_costs_more";
   }
   return "";
 }

@@ -95,7 +95,7 @@ inline Head head(CodecKind kind, std::span<const float> u) {
   const auto n = static_cast<float>(u.size());
   const float mean = sum_of(u, [](float x) { return x; }) * (1024 / n);
   if (kind == CodecKind::sign) return {bf16(mean)};
-  const float threshold = 1.25F * mean;
+  const float threshold = 1.5F * mean;
   float many = 0;
   for (float x : u) many += std::fabs(x) > threshold ? 1.0F : 0.0F;
   const auto mean_bits = [](float sum, float count) {

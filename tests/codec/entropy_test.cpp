@@ -103,6 +103,15 @@ TEST(Symbols, ComeBackWhereOneIsRare) {
     }
 }
 
+// Two symbols of frequency 1/2 double a state each time: it meets 2^31, its limit, exactly.
+TEST(Symbols, ComeBackWhereAStateMeetsItsLimit) {
+  for (const size_t half : {20, 600, 3000, 9000}) {
+    Symbols symbols(2 * half, 0);
+    std::fill_n(symbols.begin(), half, uint8_t{1});
+    EXPECT_LT(expect_round_trip(symbols, 256), 2 * half);
+  }
+}
+
 TEST(Symbols, OfOneKindTakeTwoBytes) {
   EXPECT_EQ(encoded(Symbols(1000000, 17), 243).size(), 2u);
   EXPECT_EQ(encoded(Symbols(1, 17), 243).size(), 2u);
@@ -237,6 +246,9 @@ TEST(DamagedSymbols, BeyondTheAlphabetAreRefused) {
   EXPECT_FALSE(decode_symbols(high, 200, out).has_value());
   EXPECT_FALSE(decode_symbols(Bytes{std::byte{0}, std::byte{200}}, 200, out).has_value());
   EXPECT_FALSE(decode_symbols(Bytes{std::byte{3}, std::byte{1}}, 200, out).has_value());
+  const Bytes modelled = encoded(drawn(500, [](Rng& r) { return 255 - geometric(r, 3, 99); }), 256);
+  EXPECT_TRUE(read_symbols(modelled, 500, 256));
+  EXPECT_FALSE(read_symbols(modelled, 500, 255));
 }
 
 TEST(Symbols, AreReadFromTheFrontOfMore) {

@@ -74,19 +74,15 @@ void expect_same(const Floats& a, const Floats& b) {
 
 // What decoding a block gives, in place.
 void twin_block(std::span<float> u, int m) {
-  std::array<float, 16> sums{};
-  float largest = 0, product = 0, squares = 0;
+  float largest = 0;
   for (const float x : u) largest = std::max(largest, std::fabs(x));
   const auto level = [=](float x) {
     int q = 0;
     while (q < m && std::fabs(x) >= largest * (static_cast<float>(2 * q + 1) / (2 * m))) ++q;
     return static_cast<float>(x < 0 ? -q : q);
   };
-  for (size_t i = 0; i < u.size(); ++i) sums[i % 16] += u[i] * level(u[i]);
-  for (const float sum : sums) product += sum;
-  for (const float x : u) squares += level(x) * level(x);
-  const float step = std::isfinite(product) ? product / squares : largest / m;
-  const uint32_t unit = 1u << (23 - m), most = std::bit_cast<uint32_t>(kMax / m) & ~(unit - 1);
+  const float step = largest / static_cast<float>(m);
+  const uint32_t unit = 1u << 20, most = std::bit_cast<uint32_t>(kMax / m) & ~(unit - 1);
   const uint32_t bits = (std::bit_cast<uint32_t>(step) + unit / 2) & ~(unit - 1);
   const float coded = std::bit_cast<float>(std::min(bits, most));
   for (float& x : u) x = largest < 0x1p-120f ? 0 : level(x) * coded;
@@ -168,6 +164,15 @@ TEST_P(Levels, WithoutResidualDropWhatIsLeftOut) {
   EXPECT_TRUE(std::all_of(residual.begin(), residual.end(), [](float x) { return x == x; }));
 }
 
+TEST_P(Levels, DoNotDependOnEarlierCalls) {
+  for (const size_t count : {1, 63, 64, 128, 960, 1024, 1999}) {
+    const Bytes fresh = encoded(*make_levels(GetParam()), noise(count, 18), 0, {});
+    encoded(*codec_, Floats(5000, -1), 0, {});
+    EXPECT_EQ(encoded(*codec_, noise(count, 18), 0, {}), fresh);
+    expect_same(decoded(*codec_, fresh, count), twin(noise(count, 18), GetParam()));
+  }
+}
+
 TEST_P(Levels, LoseNothingOverManyRounds) {
   constexpr size_t kCount = 1000;
   const Floats bias = noise(kCount, 7, .2f);
@@ -240,17 +245,17 @@ TEST_P(Levels, LeaveTheErrorThatTheHeaderNames) {
     all += double(values[i]) * values[i];
     left += double(residual[i]) * residual[i];
   }
-  EXPECT_LT(left / all, GetParam() == 3 ? .40 : GetParam() == 5 ? .13 : .06);
+  EXPECT_LT(left / all, GetParam() == 3 ? .54 : GetParam() == 5 ? .15 : .07);
   const double bits = 8. * static_cast<double>(code.size()) / static_cast<double>(values.size());
-  EXPECT_LT(bits, GetParam() == 3 ? 1.12 : GetParam() == 5 ? 1.92 : 2.45);
+  EXPECT_LT(bits, GetParam() == 3 ? 1.14 : GetParam() == 5 ? 1.92 : 2.45);
 }
 
 TEST_P(Levels, TakeTheSameBytesOnEveryMachine) {
   Floats residual = noise(10007, 12, .1f);
   const uint64_t digest = hash_of(encoded(*codec_, noise(10007, 11), .75f, residual));
-  EXPECT_EQ(digest, GetParam() == 3   ? 935066736821304428u
-                    : GetParam() == 5 ? 15643835823384130893u
-                                      : 9412862240042626801u);
+  EXPECT_EQ(digest, GetParam() == 3   ? 1896620074136792057u
+                    : GetParam() == 5 ? 11026342994067939546u
+                                      : 5173132883750702804u);
 }
 
 // Decodes from memory that is exactly as long. False: it was refused.

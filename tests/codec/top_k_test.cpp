@@ -73,7 +73,7 @@ uint32_t bits_of(float x) {
   return bits;
 }
 
-// Widens the set of vectors for which a test runs to every width that this processor has.
+// Once for every width of vectors that this processor has.
 template <class F>
 void for_every_target(F f) {
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
@@ -149,6 +149,15 @@ TEST(TopK, AThresholdPicksWithinItsLimits) {
         EXPECT_TRUE(std::is_sorted(positions.begin(), positions.end()));
         EXPECT_EQ(std::adjacent_find(positions.begin(), positions.end()), positions.end());
       }
+}
+
+// With one hit in the sample its threshold is often wrong, too high as well as too low.
+TEST(TopK, AThresholdPicksWithinItsLimitsWhereTheSampleSaysLittle) {
+  for (int seed = 0; seed < 30; ++seed) {
+    const auto positions = picked<ThresholdSelection>(normals(100'003, seed), 1e-4);
+    EXPECT_GE(positions.size(), 5u) << seed;
+    EXPECT_LE(positions.size(), 20u) << seed;
+  }
 }
 
 TEST(TopK, AThresholdIsNearTheCountWantedAndPicksTheLargest) {
@@ -354,6 +363,20 @@ TEST(TopK, AllIsSentDenselyWhereThatIsSmaller) {
     }
   }
   EXPECT_FALSE(is_dense_fallback(*encoded(*make_top_k(settings(0.01)), normals(10'000, 1), 1, {})));
+}
+
+TEST(TopK, ADamagedDenseCodeIsRefused) {
+  const auto codec = make_top_k(settings(1, 16));
+  Code code = *encoded(*codec, normals(100, 1), 1, {});
+  ASSERT_TRUE(is_dense_fallback(code));
+  Floats out(100);
+  code.push_back({});
+  EXPECT_FALSE(codec->decode(code, out));
+  code.resize(code.size() - 2);
+  EXPECT_FALSE(codec->decode(code, out));
+  code.push_back(std::byte{0x7f});
+  code[code.size() - 2] = std::byte{0x80};
+  EXPECT_FALSE(codec->decode(code, out));
 }
 
 double error_of(const Floats& u, int bits) {

@@ -99,11 +99,18 @@ TEST(CloseDecision, CallsBeforeAnythingElseHappensWithoutSomebody) {
 TEST(CloseDecision, WhoLagsWithinTheStalenessHasTheGraceTime) {
   for (const int64_t behind : {0, 1}) {
     const OpenRound round = round_of({in(0), in(1), lags(2, behind)});
-    EXPECT_EQ(said(close_decision(round, kCalled + kGrace - 1, stale(1))),
+    EXPECT_EQ(said(close_decision(round, kCalled + kGrace - 1, stale(2))),
               "wait for 2: called, within the grace time, until 8000");
-    EXPECT_EQ(said(close_decision(round, kCalled + kGrace, stale(1))),
+    EXPECT_EQ(said(close_decision(round, kCalled + kGrace, stale(2))),
               "close without 2 skipping: quorum; the others lag within the staleness");
   }
+}
+
+// Its contribution would be one version too old for the round after this one.
+TEST(CloseDecision, WhoLagsByTheWholeStalenessIsWaitedFor) {
+  const OpenRound round = round_of({in(0), in(1), lags(2, 2)});
+  EXPECT_EQ(said(close_decision(round, 1'000'000'000, stale(2))),
+            "wait for 2: they are further behind than they may lag, and no deadline is set");
 }
 
 TEST(CloseDecision, WhoIsFurtherBehindIsWaitedForForEverWithoutADeadline) {
@@ -130,7 +137,7 @@ TEST(CloseDecision, AfterALateQuorumTheGraceTimeOutlastsTheDeadline) {
 
 TEST(CloseDecision, ADeadlineDoesNotConcernWhoLagsWithinTheStaleness) {
   const OpenRound round = round_of({in(0), in(1), lags(2, 1)});
-  EXPECT_EQ(said(close_decision(round, kCalled + kGrace, stale(1, kDeadline))),
+  EXPECT_EQ(said(close_decision(round, kCalled + kGrace, stale(2, kDeadline))),
             "close without 2 skipping: quorum; the others lag within the staleness");
 }
 
@@ -145,7 +152,7 @@ TEST(CloseDecision, WithoutTheCoordinatorsAnswerNobodyIsLeftOut) {
 }
 
 TEST(CloseDecision, OfTwoNodesOneIsAQuorum) {
-  EXPECT_EQ(said(close_decision(round_of({in(0), lags(1, 1)}), kCalled + kGrace, stale(1))),
+  EXPECT_EQ(said(close_decision(round_of({in(0), lags(1, 1)}), kCalled + kGrace, stale(2))),
             "close without 1 skipping: quorum; the others lag within the staleness");
 }
 

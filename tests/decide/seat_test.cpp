@@ -203,11 +203,14 @@ TEST(Seat, ADuplicateIsTakenOnce) {
 }
 
 TEST(Seat, WhatCameBackIsNotTakenWhenItComesAgain) {
-  World w(3, lag(1));
+  World w(3, lag(1, 10'000));
   w.contribute(2);
   const Send sent = w.wire.front();
   w.wire.clear();
-  for (int i = 0; i < 2; ++i) w.round({0, 1});
+  w.round({0, 1});
+  w.round({0, 1});
+  w.later(10'000);  // the second round skips it
+  w.settle();
   for (int i = 0; i < 2; ++i) {
     w.deliver(sent);
     w.settle();
@@ -445,9 +448,10 @@ TEST(Seat, LateWorkIsFoldedInGivenBackOrDropped) {
 }
 
 TEST(Seat, WhatIsOlderThanTheBoundComesBack) {
-  World w(2, lag(1));
+  World w(2, lag(2));
   for (int i = 0; i < 2; ++i) w.round({0});  // one of two is a quorum
-  ASSERT_EQ(w.lineage(1).version, 2);
+  w.round({0, 1});
+  ASSERT_EQ(w.lineage(1).version, 3);
   Contribution old = w.draft(1);
   old.base = 0;
   w.contribute(1, old);
@@ -458,8 +462,8 @@ TEST(Seat, WhatIsOlderThanTheBoundComesBack) {
 }
 
 TEST(Seat, TheOwnersOwnOldWorkComesBackWithoutAMessage) {
-  World w(2, lag(1));
-  for (int i = 0; i < 2; ++i) w.round({0});
+  World w(2, lag(2));
+  for (int i = 0; i < 3; ++i) w.round({0, 1});
   Contribution old = w.draft(0);
   old.base = 0;
   w.contribute(0, old);
@@ -477,14 +481,17 @@ TEST(Seat, ReturnOfAnotherThanTheOwnerIsIgnored) {
 }
 
 TEST(Seat, AtMostOneContributionPerVersionAndSPlusOneOpen) {
-  World w(3, lag(1));
+  World w(3, lag(1, 10'000));
   const auto lose = [](const Send& s) { return s.message.from.node == 2; };
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(w.seat(2).may_contribute(i));
     w.contribute(2);
     EXPECT_FALSE(w.seat(2).may_contribute(i)) << "of this version";
     w.settle(lose);
-    w.round({0, 1});
+    for (int n : {0, 1}) w.contribute(n);
+    w.settle(lose);
+    w.later(10'000);  // skipped
+    w.settle(lose);
   }
   ASSERT_EQ(w.lineage(2).version, 2);
   EXPECT_EQ(w.outbox(2).size(), 2u);
@@ -493,9 +500,9 @@ TEST(Seat, AtMostOneContributionPerVersionAndSPlusOneOpen) {
 
 // --- skipping
 
-// Nodes 0 and 1 are in; node 2 is two versions behind, with s = 1.
+// Nodes 0 and 1 are in; node 2 is two versions behind, with s = 2.
 World with_a_laggard(Micros deadline) {
-  World w(3, lag(1, deadline));
+  World w(3, lag(2, deadline));
   for (int i = 0; i < 2; ++i) w.round({0, 1});
   for (int n : {0, 1}) w.contribute(n);
   w.settle();

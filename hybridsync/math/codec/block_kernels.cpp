@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
-#include <cstring>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "hybridsync/math/codec/block_kernels.cpp"
@@ -46,7 +44,7 @@ HWY_INLINE void pack(float* u, uint8_t* code, CodeOf code_of, Next... next) {
     for (size_t k = 0; k < 16; k += hn::Lanes(kFloats)) {
       auto packed = code_of(u + i + k + kGroup - 16);
       for (size_t j = kGroup - 16; j > 0; j -= 16)
-        packed = hn::Or(hn::ShiftLeft<kBits & 7>(packed), code_of(u + i + k + j - 16));
+        packed = hn::Or(hn::ShiftLeft<kBits>(packed), code_of(u + i + k + j - 16));
       hn::StoreU(hn::TruncateTo(kBytes, packed), kBytes, code + k);
     }
   }
@@ -72,8 +70,7 @@ HWY_INLINE void unpack(const uint8_t* code, float* out, NumberOf number_of) {
 template <int kBits>
 constexpr int32_t kTop = (1 << (kBits - 1)) - 1;
 
-// kTop steps must be finite. It costs no number its last level: kTop * 2^128 / kTop, rounded down
-// to a bf16, is less than half a step below FLT_MAX.
+// kTop steps must be finite. FLT_MAX is less than half a step above them, so it still has a level.
 template <int kBits>
 uint16_t largest_step() {
   return bf16_down(std::bit_cast<float>(kInfinity - 1) / kTop<kBits>);
@@ -216,7 +213,7 @@ HWY_INLINE uint16_t mean_bits(float sum_of_shares, float count) {
 
 bool encode_int2(const Block& block, float* u, uint8_t* code) {
   if (combine(block, u) >= kInfinity) return false;
-  const float threshold = 1.25F * mean_of(u, block.count, block.values + kBlock);
+  const float threshold = 1.5F * mean_of(u, block.count, block.values + kBlock);
   const Sums sums = sums_of(u, threshold, u + kBlock);
   const uint16_t small_bits = mean_bits(sums.small, static_cast<float>(block.count) - sums.many);
   const uint16_t large_bits = mean_bits(sums.large, sums.many);

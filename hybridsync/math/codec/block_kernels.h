@@ -1,5 +1,5 @@
 // The functions behind make_blocks, for the best instruction set of this CPU. All give the same
-// bytes: vectors only work lane by lane, a sum has 64 interleaved parts that are added in one order
+// bytes: vectors only work lane by lane, a sum has 32 interleaved parts that are added in one order
 // whatever the width, and rounding is an addition, not an instruction.
 #pragma once
 

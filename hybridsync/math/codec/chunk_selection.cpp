@@ -68,9 +68,9 @@ uint32_t ChunkSelection::keep_largest(Scan seen, size_t wanted, size_t first, Pi
 // A magnitude's bits are nearly its logarithm, so that this is a proportional change of it; the
 // factor is mild for the tail of a normal distribution and milder for heavier tails.
 void ChunkSelection::aim(size_t hits, size_t wanted) {
-  constexpr int64_t kFactor = 1 << 17, kMost = 1 << 22;
+  constexpr int64_t kFactor = 1 << 17;
   const int64_t excess = static_cast<int64_t>(hits) - static_cast<int64_t>(aimed_at(wanted));
-  const int64_t step = std::clamp(excess * kFactor / static_cast<int64_t>(wanted), -kMost, kMost);
+  const int64_t step = excess * kFactor / static_cast<int64_t>(wanted);
   guess_ = static_cast<uint32_t>(std::clamp<int64_t>(guess_ + step, 1, kNotFinite));
 }
 

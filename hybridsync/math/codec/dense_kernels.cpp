@@ -16,15 +16,19 @@ namespace HWY_NAMESPACE {
 namespace {
 
 bool encode_fp32(const Block& block, float* u, uint8_t* code) {
+  fetch_target(code, kBlock * sizeof(float));
   if (combine(block, u) >= kInfinity) return false;
-  std::memcpy(code, u, kBlock * sizeof(float));
-  std::fill_n(u, kBlock, 0.0F);
+  for (size_t i = 0; i < kBlock; i += 16) {
+    fetch(block.values + kBlock + i), fetch(u + kBlock + i);
+    std::memcpy(code + 4 * i, u + i, 64);
+    std::fill_n(u + i, 16, 0.0F);
+  }
   return true;
 }
 
 bool decode_fp32(const uint8_t* code, float* out) {
-  std::memcpy(out, code, kBlock * sizeof(float));
   auto largest = hn::Zero(kInts);
+  for (size_t i = 0; i < kBlock; i += 16) std::memcpy(out + i, code + 4 * i, 64);
   for (size_t i = 0; i < kBlock; i += hn::Lanes(kFloats))
     largest = hn::Max(largest, magnitude_bits(hn::LoadU(kFloats, out + i)));
   return hn::GetLane(hn::MaxOfLanes(kInts, largest)) < kInfinity;
@@ -70,8 +74,9 @@ struct Fp16 {
 
 template <class Format>
 bool encode_16(const Block& block, float* u, uint8_t* code) {
-  if (combine(block, u) >= kInfinity) return false;
   HWY_ALIGN uint16_t halves[kBlock];
+  fetch_target(code, sizeof(halves));
+  if (combine(block, u) >= kInfinity) return false;
   for (size_t i = 0; i < kBlock; i += hn::Lanes(kFloats)) {
     fetch(block.values + kBlock + i), fetch(u + kBlock + i);
     const auto v = hn::LoadU(kFloats, u + i);

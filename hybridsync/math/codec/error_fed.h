@@ -17,9 +17,17 @@ struct ErrorFed {
   size_t size() const { return values.size(); }
   // A part of u that has not been scanned.
   void copy_fresh(size_t first, std::span<float> out) const {
-    const bool alone = residual.empty() || beta == 0;
-    for (size_t i = 0; i < out.size(); ++i)
-      out[i] = alone ? values[first + i] : values[first + i] + beta * residual[first + i];
+    std::copy_n(values.data() + first, out.size(), out.data());
+    if (residual.empty() || beta == 0) return;
+    for (size_t i = 0; i < out.size(); ++i) out[i] += beta * residual[first + i];
+  }
+  // Such a part is needed soon.
+  void fetch(size_t first, size_t count) const {
+    for (const std::span<const float> x : {values, std::span<const float>(residual)}) {
+      if (x.empty()) continue;
+      __builtin_prefetch(&x[first]);
+      __builtin_prefetch(&x[first + count - 1]);
+    }
   }
   // Makes that part of u, and scans it.
   Scan scan_part(size_t first, size_t count, uint32_t threshold, uint32_t* hits) const {

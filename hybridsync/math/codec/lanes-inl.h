@@ -36,6 +36,11 @@ constexpr int32_t kInfinity = 0x7f800000;  // the bits of a magnitude that is no
 // computed: `next` is the same place in the next block. Where there is none, nothing happens.
 HWY_INLINE void fetch(const float* next) { hwy::Prefetch(next); }
 
+// The same for the memory of so many bytes that this block's code is going to overwrite.
+HWY_INLINE void fetch_target(const uint8_t* code, size_t bytes) {
+  for (size_t i = 0; i < bytes; i += 64) hwy::Prefetch(code + i);
+}
+
 HWY_INLINE hn::Vec<Ints> magnitude_bits(hn::Vec<Floats> v) {
   return hn::And(hn::BitCast(kInts, v), hn::Set(kInts, 0x7fffffff));
 }

@@ -35,11 +35,11 @@ struct Packing {
   static constexpr int kHighest = Levels / 2;
   static constexpr size_t kPerSymbol = Levels == 3 ? 5 : Levels == 5 ? 3 : 2;
   static constexpr int kAlphabet = Levels == 3 ? 243 : Levels == 5 ? 125 : 49;
-  // Codes of steps are the upper bits of a float; 0 is a block of zeros. The finer the levels, the
-  // more a finer step is worth its bits.
-  static constexpr int kCut = 23 - kHighest;
-  static constexpr uint32_t kLeastCode = 1u << kHighest;  // the least normal float
-  static constexpr uint32_t kMostCode =                   // all its multiples are finite
+  // Codes of steps are the upper bits of a float; 0 is a block of zeros.
+  static constexpr int kFraction = 3;
+  static constexpr int kCut = 23 - kFraction;
+  static constexpr uint32_t kLeastCode = 1u << kFraction;  // the least normal float
+  static constexpr uint32_t kMostCode =                    // all its multiples are finite
       std::bit_cast<uint32_t>(std::numeric_limits<float>::max() / kHighest) >> kCut;
 
   // The product with eight digits, one a byte, has the number of the first ones in byte
@@ -76,33 +76,19 @@ uint32_t largest_bits(const Block& u) {
   return static_cast<uint32_t>(*std::max_element(largest.begin(), largest.end()));
 }
 
-// q, and the step of least square error.
 template <int Levels>
-float choose_levels(const Block& u, float largest, std::array<int32_t, kBlock>& q) {
+void choose_levels(const Block& u, float largest, std::array<int32_t, kBlock>& q) {
   constexpr int m = Levels / 2;
   std::array<float, m> threshold;
   for (int k = 0; k < m; ++k)
     threshold[static_cast<size_t>(k)] = largest * (static_cast<float>(2 * k + 1) / (2 * m));
-  std::array<float, kSums> products{};
-  std::array<int32_t, kSums> squares{};
-  for (size_t i = 0; i < kBlock; i += kSums)
-    for (size_t j = 0; j < kSums; ++j) {
-      const float magnitude = std::fabs(u[i + j]);
-      int32_t level = 0;
+  for (size_t i = 0; i < kBlock; ++i) {
+    const float magnitude = std::fabs(u[i]);
+    int32_t level = 0;
 #pragma GCC unroll 3
-      for (const float t : threshold) level += magnitude >= t ? 1 : 0;
-      products[j] += magnitude * static_cast<float>(level);
-      squares[j] += level * level;
-      q[i + j] = u[i + j] < 0 ? -level : level;
-    }
-  float product = 0;
-  int32_t square = 0;
-  for (size_t j = 0; j < kSums; ++j) {
-    product += products[j];
-    square += squares[j];
+    for (const float t : threshold) level += magnitude >= t ? 1 : 0;
+    q[i] = u[i] < 0 ? -level : level;
   }
-  const float step = product / static_cast<float>(square);
-  return std::isfinite(step) ? step : largest / m;
 }
 
 template <int Levels>
@@ -122,7 +108,8 @@ template <int Levels>
 uint32_t quantise(Block& u, float largest, uint8_t* digits) {
   if (largest < kLeast) return 0;
   std::array<int32_t, kBlock> q;
-  const uint32_t code = nearest_code<Levels>(choose_levels<Levels>(u, largest, q));
+  choose_levels<Levels>(u, largest, q);
+  const uint32_t code = nearest_code<Levels>(largest / (Levels / 2));
   const float step = step_of<Levels>(code);
   for (size_t i = 0; i < kBlock; ++i) u[i] -= static_cast<float>(q[i]) * step;
   for (size_t i = 0; i < kBlock; ++i)

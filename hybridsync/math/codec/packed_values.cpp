@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cfloat>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 #include "hybridsync/math/codec/pack_kernels.h"
@@ -60,47 +61,49 @@ Book even_book(MagnitudeRange range, uint32_t levels) {
   return book;
 }
 
-// The mean of those magnitudes that lie in [from, to), over eight interleaved sums.
-double mean_between(const Group& u, size_t n, float from, float to) {
-  std::array<double, 8> sums{};
-  std::array<int, 8> counts{};
-  const auto add = [&](size_t i) {
-    const float x = std::fabs(u[i]);
-    const bool inside = x >= from && x < to;
-    sums[i % 8] += inside ? double{x} : 0.0;
-    counts[i % 8] += inside;
-  };
-  for (size_t i = 0; i < n; ++i) add(i);
-  const int count = std::accumulate(counts.begin(), counts.end(), 0);
-  return count == 0 ? 0.0 : std::accumulate(sums.begin(), sums.end(), 0.0) / count;
-}
+struct Tally {
+  double sum = 0;
+  size_t count = 0;
+  double mean() const { return count == 0 ? 0 : sum / static_cast<double>(count); }
+};
 
-double mean_of(const Group& u, size_t n) { return mean_between(u, n, 0, INFINITY); }
+// Of the magnitudes below `edge`, over eight interleaved sums. No branch.
+Tally tally_below(const Group& u, size_t n, float edge) {
+  std::array<double, 8> sums{};
+  Tally tally;
+  for (size_t i = 0; i < n; ++i) {
+    const uint32_t magnitude = bits_of(u[i]) & ~kSign;
+    const uint32_t below = magnitude < bits_of(edge);
+    sums[i % 8] += double{std::bit_cast<float>(magnitude & -below)};
+    tally.count += below;
+  }
+  tally.sum = std::accumulate(sums.begin(), sums.end(), 0.0);
+  return tally;
+}
 
 // Split at half again the mean's distance from the least magnitude, which is within 1 % of the best
 // for an exponential tail, but not beyond the middle, which is best for even and for two-valued
 // magnitudes.
 Book two_means_book(const Group& u, size_t n) {
   const MagnitudeRange range = magnitude_range(u.data(), whole_vectors(n));
-  const double least = range.least, mean = mean_of(u, n);
-  const double split = std::min(mean + (mean - least) / 2, (least + range.largest) / 2);
-  const float edge = static_cast<float>(split);
+  const Tally all = tally_below(u, n, INFINITY);
+  const double least = range.least, middle = (least + range.largest) / 2;
+  const double split = std::min(all.mean() + (all.mean() - least) / 2, middle);
+  const Tally lower = tally_below(u, n, static_cast<float>(split));
+  const Tally upper{all.sum - lower.sum, n - lower.count};
+  if (lower.count == 0 || upper.count == 0)
+    return {nearest_short(static_cast<float>(all.mean())), 0};
   Book book;
-  book.low = nearest_short(static_cast<float>(mean_between(u, n, 0, edge)));
-  const double high = mean_between(u, n, edge, INFINITY);
-  if (range.largest <= edge || range.least >= edge) {
-    book.low = nearest_short(static_cast<float>(mean));
-  } else {
-    const double step = std::max(0.0, high - widen(book.low));
-    book.step = usable_step(nearest_short(static_cast<float>(step)));
-  }
+  book.low = nearest_short(static_cast<float>(lower.mean()));
+  const double step = std::max(0.0, upper.mean() - widen(book.low));
+  book.step = usable_step(nearest_short(static_cast<float>(step)));
   return book;
 }
 
 Book book_of(const Group& u, size_t n, int bits) {
   if (bits > 2) return even_book(magnitude_range(u.data(), whole_vectors(n)), levels_of(bits));
   if (bits == 2) return two_means_book(u, n);
-  return {nearest_short(static_cast<float>(mean_of(u, n))), 0};
+  return {nearest_short(static_cast<float>(tally_below(u, n, INFINITY).mean())), 0};
 }
 
 Levels levels_in(Book book, int bits) {
@@ -129,7 +132,8 @@ void join(const Symbols& symbols, size_t n, std::byte* out) {
 void join(const Symbols& symbols, size_t n, int bits, std::byte* out) {
   switch (bits) {
     case 8:
-      return join<8>(symbols, n, out);
+      std::memcpy(out, symbols.data(), n);
+      return;
     case 4:
       return join<4>(symbols, n, out);
     case 2:

@@ -7,6 +7,23 @@
 #include "hybridsync/math/codec/packed_values.h"
 
 namespace hybridsync {
+namespace {
+
+uint32_t magnitude(float x) { return std::bit_cast<uint32_t>(x) & kMagnitudeMask; }
+
+}  // namespace
+
+// Without a branch: which are kept cannot be foreseen.
+size_t keep_reached(Picks from, size_t count, uint32_t threshold, uint32_t base, Picks to) {
+  size_t kept = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const float value = from.values[i];
+    to.positions[kept] = from.positions[i] + base;
+    to.values[kept] = value;
+    kept += magnitude(value) >= threshold;
+  }
+  return kept;
+}
 
 void PickList::start(int value_bits, size_t room, std::span<float> residual) {
   value_bits_ = value_bits;
@@ -22,11 +39,10 @@ void PickList::start(int value_bits, size_t room, std::span<float> residual) {
 
 void PickList::drop_ties(size_t first, size_t wanted, uint32_t threshold) {
   size_t left = wanted;
-  for (size_t i = first; i < size_; ++i)
-    left -= (std::bit_cast<uint32_t>(values_[i]) & kMagnitudeMask) > threshold;
+  for (size_t i = first; i < size_; ++i) left -= magnitude(values_[i]) > threshold;
   size_t kept = first;
   for (size_t i = first; i < size_; ++i) {
-    const bool tie = (std::bit_cast<uint32_t>(values_[i]) & kMagnitudeMask) == threshold;
+    const bool tie = magnitude(values_[i]) == threshold;
     if (tie && left == 0) continue;
     left -= tie;
     values_[kept] = values_[i];

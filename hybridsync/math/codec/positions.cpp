@@ -76,7 +76,6 @@ std::optional<size_t> decode_positions(std::span<const std::byte> code, uint64_t
                                        std::span<uint32_t> out) {
   assert(limit <= uint64_t{1} << 32);
   if (out.empty()) return 0;
-  if (out.size() > limit) return std::nullopt;
   const auto symbols = std::make_unique_for_overwrite<uint8_t[]>(out.size());
   const auto head = decode_symbols(code, kAlphabet, {symbols.get(), out.size()});
   if (!head) return std::nullopt;

@@ -4,7 +4,6 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "hybridsync/math/codec/select_kernels.cpp"
-#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -14,7 +13,6 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr size_t kMostLanes = 16;
-constexpr size_t kAhead = 2048;  // numbers: what is fetched while the hits before are dealt with
 
 using Floats = hn::CappedTag<float, kMostLanes>;
 using Words = hn::RebindToSigned<Floats>;
@@ -52,7 +50,8 @@ HWY_INLINE uint64_t take_lowest(uint64_t word, size_t first, uint32_t* hit) {
   return word & (word - 1);
 }
 
-// Four at a time, whether so many bits are set or not: a processor foresees that.
+// Four at a time, whether so many bits are set or not: a processor foresees
+// that.
 HWY_INLINE size_t list_bits(const Bits& bits, size_t n, uint32_t* hits) {
   size_t count = 0;
   for (size_t first = 0; first < n; first += 64) {
@@ -94,7 +93,6 @@ Scan scan(const float* u, size_t n, uint32_t threshold, uint32_t* hits) {
   VW largest = hn::Zero(Words());
   size_t i = 0;
   for (; i + hn::Lanes(d) <= n; i += hn::Lanes(d)) {
-    hwy::Prefetch(u + i + kAhead);
     look_at(hn::LoadU(d, u + i), i, threshold, bits, largest);
   }
   if (i < n) look_at(hn::Load(d, Rest(u + i, n - i).lanes), i, threshold, bits, largest);
@@ -109,8 +107,6 @@ Scan scan_sum(const float* values, float beta, float* residual, size_t n, uint32
   VW largest = hn::Zero(Words());
   size_t i = 0;
   for (; i + hn::Lanes(d) <= n; i += hn::Lanes(d)) {
-    hwy::Prefetch(values + i + kAhead);
-    hwy::Prefetch(residual + i + kAhead);
     const VF carried = hn::Mul(factor, hn::LoadU(d, residual + i));
     const VF u = hn::Add(hn::LoadU(d, values + i), carried);
     hn::StoreU(u, d, residual + i);
@@ -154,33 +150,6 @@ uint32_t threshold_of(const float* u, size_t n, Wanted wanted, uint32_t low, uin
   return low;
 }
 
-// At most as many are stored as are read, and no earlier: `to` may be `from`.
-size_t keep_reached(Picks from, size_t count, uint32_t threshold, uint32_t base, Picks to) {
-  const Floats d;
-  const Words w;
-  const VW offset = hn::Set(w, static_cast<int32_t>(base));
-  size_t kept = 0, i = 0;
-  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {
-    const VF u = hn::LoadU(d, from.values + i);
-    const VW at = hn::LoadU(w, reinterpret_cast<const int32_t*>(from.positions + i));
-    const auto mask = reached(magnitudes(u), threshold);
-    hn::StoreU(hn::Compress(u, hn::RebindMask(d, mask)), d, to.values + kept);
-    hn::StoreU(hn::Compress(hn::Add(at, offset), mask), w,
-               reinterpret_cast<int32_t*>(to.positions + kept));
-    kept += hn::CountTrue(w, mask);
-  }
-  for (; i < count; ++i) {
-    const float value = from.values[i];
-    const uint32_t position = from.positions[i] + base;
-    uint32_t bits;
-    __builtin_memcpy(&bits, &value, sizeof bits);
-    to.values[kept] = value;
-    to.positions[kept] = position;
-    kept += (bits & kMagnitudeMask) >= threshold;
-  }
-  return kept;
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace hybridsync
 HWY_AFTER_NAMESPACE();
@@ -192,7 +161,6 @@ HWY_EXPORT(scan);
 HWY_EXPORT(scan_sum);
 HWY_EXPORT(count_reached);
 HWY_EXPORT(threshold_of);
-HWY_EXPORT(keep_reached);
 
 Scan scan(std::span<const float> u, uint32_t threshold, uint32_t* hits) {
   assert(threshold > 0 && u.size() <= kScanPart);
@@ -214,11 +182,6 @@ size_t count_reached(std::span<const float> u, uint32_t threshold) {
 uint32_t threshold_of(std::span<const float> u, Wanted wanted, uint32_t low, uint32_t high) {
   assert(low > 0 && low < high);
   return HWY_DYNAMIC_DISPATCH(threshold_of)(u.data(), u.size(), wanted, low, high);
-}
-
-size_t keep_reached(Picks from, size_t count, uint32_t threshold, uint32_t base, Picks to) {
-  assert(threshold > 0);
-  return HWY_DYNAMIC_DISPATCH(keep_reached)(from, count, threshold, base, to);
 }
 
 }  // namespace hybridsync

@@ -1,7 +1,7 @@
-// The passes of the top-k codec over its numbers, for the widest vectors that the processor has.
-// Every width gives the same bits. Magnitudes are compared as the bits of a float without its sign,
-// which are ordered like the magnitudes themselves. A threshold is at least 1: zero never reaches
-// it.
+// The passes of the top-k codec over its numbers, for the widest vectors that
+// the processor has. Every width gives the same bits. Magnitudes are compared
+// as the bits of a float without its sign, which are ordered like the
+// magnitudes themselves. A threshold is at least 1: zero never reaches it.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,11 @@ struct Scan {
   uint32_t largest = 0;  // the largest magnitude
 };
 
-// Writes the indices of the magnitudes from `threshold` on, ascending, to `hits` (room for all
-// numbers and kHitRoom).
+// Writes the indices of the magnitudes from `threshold` on, ascending, to
+// `hits` (room for all numbers and kHitRoom).
 Scan scan(std::span<const float> u, uint32_t threshold, uint32_t* hits);
-// The same of u = values + beta residual, which replaces `residual` (as long as `values`).
+// The same of u = values + beta residual, which replaces `residual` (as long as
+// `values`).
 Scan scan_sum(std::span<const float> values, float beta, std::span<float> residual,
               uint32_t threshold, uint32_t* hits);
 
@@ -33,18 +34,9 @@ size_t count_reached(std::span<const float> u, uint32_t threshold);
 struct Wanted {
   size_t least, most;
 };
-// A threshold in [low, high) that so many magnitudes of u reach; more than `most` do only where
-// they are equal to it. At least `least` must reach `low`, and fewer `high`. It is found by halving
-// and counting, without sorting.
+// A threshold in [low, high) that so many magnitudes of u reach; more than
+// `most` do only where they are equal to it. At least `least` must reach `low`,
+// and fewer `high`. It is found by halving and counting, without sorting.
 uint32_t threshold_of(std::span<const float> u, Wanted wanted, uint32_t low, uint32_t high);
-
-// A list of numbers with their positions.
-struct Picks {
-  float* values;
-  uint32_t* positions;
-};
-// Keeps those of `count` picks that reach the threshold, in their order, with `base` added to each
-// position; how many. `to` may be `from`, and has room for all.
-size_t keep_reached(Picks from, size_t count, uint32_t threshold, uint32_t base, Picks to);
 
 }  // namespace hybridsync

@@ -6,7 +6,7 @@
 namespace hybridsync {
 namespace {
 
-constexpr size_t kRun = 16;
+constexpr size_t kRun = 16, kAhead = 16;
 constexpr double kSampleHits = 1024;
 constexpr size_t kLeastSample = 8192;
 
@@ -26,14 +26,18 @@ uint64_t scatter(uint64_t i) {
   return x ^ x >> 31;
 }
 
+size_t start_of_run(size_t r, size_t runs, size_t count) {
+  const size_t begin = r * count / runs, end = (r + 1) * count / runs;
+  return begin + scatter(r) % (end - begin - kRun + 1);
+}
+
 void take_sample(const ErrorFed& u, size_t size, std::vector<float>& sample) {
   sample.resize(size);
   if (size == u.size()) return u.copy_fresh(0, sample);
   const size_t runs = size / kRun;
   for (size_t r = 0; r < runs; ++r) {
-    const size_t begin = r * u.size() / runs, end = (r + 1) * u.size() / runs;
-    const size_t first = begin + scatter(r) % (end - begin - kRun + 1);
-    u.copy_fresh(first, std::span(sample).subspan(r * kRun, kRun));
+    u.fetch(start_of_run(std::min(r + kAhead, runs - 1), runs, u.size()), kRun);
+    u.copy_fresh(start_of_run(r, runs, u.size()), std::span(sample).subspan(r * kRun, kRun));
   }
 }
 

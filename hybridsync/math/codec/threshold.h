@@ -13,9 +13,9 @@ namespace hybridsync {
 // Of so many numbers: density * count rounded, at least 1 and at most all.
 size_t wanted_of(double density, size_t count);
 
-// What about density * count of all of u reach, before it is scanned, from a sample: a run of 16 at
-// a fixed, scattered place of every stretch, 1,024 / density numbers in all but at most 1/16 of
-// all. Of up to 8,192 numbers it takes all.
+// A threshold that about density * count of all numbers of u reach, before these are scanned. From
+// a sample: runs of 16 at fixed, scattered places, 1,024 / density numbers in all but at most 1/16
+// of them. Of up to 8,192 numbers it takes all.
 uint32_t sampled_threshold(const ErrorFed& u, double density, std::vector<float>& sample);
 
 }  // namespace hybridsync

@@ -1,9 +1,10 @@
 // The largest magnitudes of all numbers: about density * count, by one threshold that is estimated
 // from a sample of u, the same for the same u: nothing is carried from call to call.
 //
-// Mostly within a few per cent. A count below half of those wanted or above twice that is refused,
-// and a second pass, over u alone, picks exactly those wanted. Fewer are picked only where all
-// others are zero.
+// For a million numbers and more the count is within a few per cent, for fewer, or for very low
+// densities, within some ten. Below half of those wanted or above twice that it is refused, and a
+// second pass, over u alone, picks exactly those wanted. Fewer are picked only where all others are
+// zero.
 #pragma once
 
 #include <array>

@@ -7,7 +7,7 @@
 //   values       packed_values.h; in a dense code of all, with 16 bits
 //   positions    entropy.h; not without any, nor in a dense code
 //
-// Scratch memory: at density d about 10 d bytes per number by chunks, twice that by threshold.
+// Scratch memory: at density d about 12 d bytes per number by chunks, twice that by threshold.
 #pragma once
 
 #include <cstddef>
