@@ -74,6 +74,8 @@ class Synchronizer {
   int64_t interval() const { return rounds_ ? rounds_->interval() : 1; }
   int64_t skipped() const { return skipped_; }
   int64_t reductions() const { return reducer_.windows(); }
+  // What became of the node's contributions, as of the last close().
+  Ledger ledger() const { return rounds_ ? rounds_->ledger() : Ledger{}; }
   // What the rounds of this rank's lane have to tell, since the last call.
   std::vector<Report> reports();
   // Waits out what `emulate.step` pads a step to; returns at once without it.

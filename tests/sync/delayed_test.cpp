@@ -1,6 +1,7 @@
 // Nodes that need not wait for each other: real threads, real sockets, steps padded by sleeping.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <mutex>
 #include <numeric>
 #include <thread>
@@ -30,10 +31,10 @@ struct End {
 // target of its own.
 std::vector<End> train(
     const Config& config, int64_t samples,
-    const std::function<void(TestRank&)>& after_step = [](TestRank&) {}) {
+    const std::function<void(TestRank&)>& after_step = [](TestRank&) {}, size_t parameters = 40) {
   std::vector<End> ends(static_cast<size_t>(config.ranks()));
   run_all(config, [&](const Environment& e) {
-    TestRank rank(config, e, 40, {});
+    TestRank rank(config, e, parameters, {});
     End& end = ends[static_cast<size_t>(e.rank)];
     rank.on_record = [&](const StepRecord& r) { end.last = r; };
     while (rank.sync.samples() < samples) {
@@ -77,6 +78,76 @@ TEST(Delayed, ASlowNodeIsNotWaitedForAndNothingIsLost) {
   const auto ends = train(config, 8 * 4 * 100);
   expect_balanced(ends, config);
   EXPECT_GT(ends[0].own_steps, 2 * ends[3].own_steps);
+}
+
+// What is waited for is taken: a contribution that was in time for its node is in time for its
+// round.
+TEST(Delayed, ANodeThatIsSlowerThanAWholeRoundIsWaitedForAndTaken) {
+  for (const int staleness : {1, 2, 3}) {
+    Config config = delayed(1, 3, staleness, 2);
+    config.tiers[1].emulate.step = 0.002;
+    config.tiers[1].emulate.speeds = "1 1 0.05";
+    int64_t before_the_end = 0;
+    const auto ends = train(config, 8 * 3 * 60, [&](TestRank& rank) {
+      if (rank.node == 2) before_the_end = rank.sync.ledger().applied.contributions;
+    });
+    expect_balanced(ends, config);
+    EXPECT_EQ(ends[2].last.ledger.returned, 0) << staleness;
+    EXPECT_GT(before_the_end, 0) << staleness;
+  }
+}
+
+// Otherwise it would only ever be given back.
+TEST(Delayed, ANodeWhoseLateWorkComesBackIsWaitedForInTheEnd) {
+  Config config = delayed(1, 2, 2, 2);
+  config.tiers[1].late = Late::return_;
+  config.tiers[1].emulate.step = 0.002;
+  config.tiers[1].emulate.speeds = "1 0.2";
+  int64_t before_the_end = 0;
+  const auto ends = train(config, 8 * 2 * 100, [&](TestRank& rank) {
+    if (rank.node == 1) before_the_end = rank.sync.ledger().applied.samples;
+  });
+  expect_balanced(ends, config);
+  EXPECT_GT(before_the_end, 0);
+}
+
+TEST(Delayed, EveryNodesIdeaOfTheSamplesOfAllIsNearTheTruth) {
+  for (const Late late : {Late::fold, Late::return_}) {
+    Config config = delayed(1, 3, 2, 2);
+    config.tiers[1].late = late;
+    config.tiers[1].emulate.step = 0.003;
+    config.tiers[1].emulate.speeds = "1 1 0.1";
+    std::atomic<int64_t> trained = 0;
+    // Everything that may be under way: s + 1 rounds of everybody.
+    constexpr int64_t kUnderWay = 3 * 3 * 2 * 8;
+    (void)train(config, 8 * 3 * 80, [&](TestRank& rank) {
+      trained += 8;
+      EXPECT_LE(rank.sync.samples(), trained + kUnderWay) << "node " << rank.node;
+      EXPECT_GE(rank.sync.samples(), trained - 2 * kUnderWay) << "node " << rank.node;
+    });
+  }
+}
+
+TEST(Delayed, WhoStaysLongForTheOthersTellsItsNodeOnce) {
+  Config config = delayed(2, 2, 1, 1);
+  config.tiers[1].fragment_bytes = 8;
+  std::vector<End> ends(4);
+  run_all(config, [&](const Environment& e) {
+    TestRank rank(config, e, 400, {});
+    rank.on_record = [&](const StepRecord& r) { ends[static_cast<size_t>(e.rank)].last = r; };
+    for (int step = 0; step < (e.node == 0 ? 120 : 2); ++step) (void)rank.step(0.01f, 8);
+    rank.finish();
+    ends[static_cast<size_t>(e.rank)].theta = rank.replica.theta;
+  });
+  for (const End& end : ends) EXPECT_EQ(end.theta, ends[0].theta);
+}
+
+TEST(Delayed, ALaneMayHaveNothingToDo) {
+  Config config = delayed(2, 2, 1, 2);
+  config.tiers[1].fragment_bytes = 4096;
+  const auto ends = train(
+      config, 8 * 4 * 20, [](TestRank&) {}, 1);
+  for (const End& end : ends) EXPECT_EQ(end.theta, ends[0].theta);
 }
 
 TEST(Delayed, RanksOfANodeApplyTheSameAtTheSameStep) {
