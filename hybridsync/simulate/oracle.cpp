@@ -355,7 +355,7 @@ void Oracle::check_place(int f, const Process& process, Place& place, const Seat
     // A lossy view may bring back the tail that was dropped when its work became progress again.
     if (held > 0 && back && !lossy_)
       broken(Rule::exactly_once, f, name(f, process, i + 1) + " came back, and is applied");
-    if (held > 0) applied += c.samples;
+    if (held > 0 && !back) applied += c.samples;
     if (made.fate == Fate::dropped) dropped += c.samples;
     if (made.fate == Fate::returned && !made.taken_back) lost += c.samples;
     if (held > 0 || back) continue;
