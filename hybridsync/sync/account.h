@@ -1,10 +1,11 @@
 // One fragment as a node's training sees it. It keeps the account
 //
-//   anchor - parameters = unresolved + progress
+//   anchor - parameters = unresolved + kept + progress
 //
-// balanced: unresolved are the node's contributions whose fate is open, progress is what was
-// learned since. A node sees its own unresolved work in its parameters until it is applied, and
-// never twice. Used by the training thread of the rank that is the fragment's endpoint.
+// balanced: unresolved are the node's contributions whose fate is open, kept is what their codes
+// left out and the parameters still hold, progress is what was learned since. A node sees its own
+// unresolved work in its parameters until it is applied, and never twice. Used by the training
+// thread of the rank that is the fragment's endpoint.
 #pragma once
 
 #include <functional>

@@ -69,6 +69,39 @@ Policy agreed_policy(const Config& config, Exchange& exchange, Wires& wires,
   return policy;
 }
 
+// Whether parameters hold single precision as it is.
+bool narrower(const FragmentTable& table, const Replica& replica) {
+  return std::any_of(table.fragments.begin(), table.fragments.end(), [&](const Fragment& f) {
+    std::vector<std::byte> memory(static_cast<size_t>(f.bytes()));
+    const Values values = values_at(memory.data(), f.type, static_cast<size_t>(f.count));
+    if (f.type != Real::f32) return false;
+    const auto numbers = std::get<std::span<float>>(values);
+    std::fill(numbers.begin(), numbers.end(), 1.0f + std::numeric_limits<float>::epsilon());
+    const uint64_t before = hash_of(as_const(values));
+    replica.round(f, values);
+    return hash_of(as_const(values)) != before;
+  });
+}
+
+// The codec as configured, where this model's parameters can be coded so.
+CodecOptions suitable_codec(const Config& config, const FragmentTable& table,
+                            const Replica& replica) {
+  CodecOptions codec = config.outer_tier().codec;
+  if (codec.kind == CodecKind::fp32) return codec;
+  for (const Fragment& f : table.fragments)
+    if (f.type == Real::f64 && f.count > 0)
+      throw ConfigError(config.source +
+                        ": tier[1].codec is for parameters in single precision, and this model "
+                        "has some in double; set codec = \"fp32\", which leaves them as they are");
+  if (!narrower(table, replica)) return codec;
+  if (codec.residual == Residual::local)
+    throw ConfigError(config.source +
+                      ": tier[1].residual = \"local\" needs parameters in single precision, and "
+                      "this model has some in half; set residual = \"buffer\"");
+  codec.residual = Residual::buffer;
+  return codec;
+}
+
 }  // namespace
 
 NodeRounds::NodeRounds(const Config& config, const Environment& environment, const Layout& layout,
@@ -83,6 +116,7 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
       side_bytes_(side_bytes),
       shared_(place(table_, *wires.memory)),
       loss_(std::numeric_limits<double>::quiet_NaN()) {
+  codec_ = suitable_codec(config, table_, replica);
   const Schedule schedule = make_schedule(config);
   mode_ = schedule.mode(0);
   interval_ = schedule.interval(0);
@@ -103,11 +137,11 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
   options.schedule = schedule;
   options.policy = policy_;
   options.outer = config.outer_tier().outer;
-  options.codec = config.outer_tier().codec;
+  options.codec = codec_;
   options.statistics = statistics_;
   options.heartbeats = policy_.staleness > 0;
   rounds_ = std::make_unique<Rounds>(std::move(options), std::move(exchange));
-  coder_ = std::make_shared<Coder>(config.outer_tier().codec);
+  coder_ = std::make_shared<Coder>(codec_);
   for (int f : rounds_->fragments()) {
     const Fragment& fragment = table_.fragments[f];
     accounts_.emplace(

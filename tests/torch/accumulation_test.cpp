@@ -621,5 +621,35 @@ TEST(Accumulation, OuterRoundsCountSteps) {
   });
 }
 
+// What codes leave out of half precision stays beside the parameters; double travels as it is.
+TEST(Accumulation, CodesAreForSinglePrecision) {
+  const auto train = [](torch::Dtype type, Residual residual) {
+    Config config = small_run(1, 2, 1, Strategy::periodic, 2);
+    config.tiers[1].codec.kind = CodecKind::top_k;
+    config.tiers[1].codec.residual = residual;
+    config.tiers[1].codec.density = 0.1;
+    const auto errors = run_world(config, [&](const Environment& e) {
+      Bare m;
+      Tensor w = m.add("w", torch::zeros({64}, type));
+      torch::optim::SGD opt(m.parameters(), torch::optim::SGDOptions(0.25));
+      Trainer sync(m, opt, config, e);
+      for (int step = 0; step < 8; ++step) {
+        sync.backward((w * torch::arange(64).to(type)).sum(), 1);
+        (void)sync.step();
+      }
+      sync.finish();
+      const Tensor expected = -2 * torch::arange(64).to(torch::kFloat);
+      EXPECT_TRUE(torch::allclose(w.detach().to(torch::kFloat), expected, 0.02, 0.01)) << w;
+    });
+    return errors[0];
+  };
+  EXPECT_EQ(train(torch::kFloat, Residual::buffer), "");
+  EXPECT_EQ(train(torch::kBFloat16, Residual::automatic), "");
+  EXPECT_NE(train(torch::kBFloat16, Residual::local).find("needs parameters in single precision"),
+            std::string::npos);
+  EXPECT_NE(train(torch::kDouble, Residual::automatic).find("this model has some in double"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace hybridsync
