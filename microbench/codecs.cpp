@@ -17,9 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "hybridsync/math/codec/blocks.h"
 #include "hybridsync/math/codec/codec.h"
-#include "hybridsync/math/codec/dense.h"
 
 namespace {
 
@@ -32,14 +30,42 @@ struct Contestant {
   std::function<std::unique_ptr<Codec>()> make;
 };
 
+Contestant codec(std::string name, CodecOptions options) {
+  return {std::move(name), [options] { return make_codec(options); }};
+}
+
+Contestant plain(std::string name, CodecKind kind, int levels = 5) {
+  CodecOptions options;
+  options.kind = kind;
+  options.levels = levels;
+  return codec(std::move(name), options);
+}
+
+Contestant top_k(std::string name, Selection selection, double density, int value_bits) {
+  CodecOptions options;
+  options.kind = CodecKind::top_k;
+  options.selection = selection;
+  options.density = density;
+  options.value_bits = value_bits;
+  return codec(std::move(name), options);
+}
+
 std::vector<Contestant> contestants() {
-  return {{"fp32", [] { return make_dense(CodecKind::fp32); }},
-          {"bf16", [] { return make_dense(CodecKind::bf16); }},
-          {"fp16", [] { return make_dense(CodecKind::fp16); }},
-          {"int8", [] { return make_blocks(CodecKind::int8); }},
-          {"int4", [] { return make_blocks(CodecKind::int4); }},
-          {"int2", [] { return make_blocks(CodecKind::int2); }},
-          {"sign", [] { return make_blocks(CodecKind::sign); }}};
+  return {plain("fp32", CodecKind::fp32),
+          plain("bf16", CodecKind::bf16),
+          plain("fp16", CodecKind::fp16),
+          plain("int8", CodecKind::int8),
+          plain("int4", CodecKind::int4),
+          plain("int2", CodecKind::int2),
+          plain("sign", CodecKind::sign),
+          plain("levels7", CodecKind::levels, 7),
+          plain("levels5", CodecKind::levels, 5),
+          plain("levels3", CodecKind::levels, 3),
+          top_k("top_k 2 %", Selection::chunks, 0.02, 8),
+          top_k("top_k 1 %", Selection::chunks, 0.01, 8),
+          top_k("threshold 2 %", Selection::threshold, 0.02, 8),
+          top_k("threshold 1 %", Selection::threshold, 0.01, 8),
+          top_k("sign of 1 %", Selection::chunks, 0.01, 1)};
 }
 
 // `count` of them, which start at a line of the cache, as tensors do.
@@ -183,13 +209,13 @@ void measure(const std::vector<Contestant>& all, size_t count, size_t threads, i
   Times add, fill;
   for (const Contestant& one : all) {
     const Row& row = rows[one.name];
-    std::printf("%-6s %7.3f", one.name.c_str(), row.bits);
+    std::printf("%-14s %7.3f", one.name.c_str(), row.bits);
     print(row.encode, gigabytes), print(row.decode, gigabytes);
     std::printf("\n");
     for (double s : row.encode.bound) add.bound.push_back(s), add.codec.push_back(s);
     for (double s : row.decode.bound) fill.bound.push_back(s), fill.codec.push_back(s);
   }
-  std::printf("%-14s  %7.2f %30.2f\n", "bound", gigabytes / at(add.codec, 0.5),
+  std::printf("%-22s  %7.2f %30.2f\n", "bound", gigabytes / at(add.codec, 0.5),
               gigabytes / at(fill.codec, 0.5));
 }
 
@@ -216,7 +242,7 @@ int main(int argc, char** argv) {
     for (size_t threads : {1, 2}) {
       std::printf("\n%zu M numbers%s, %zu thread%s\n", million,
                   million == 1 ? ", which fit the cache" : "", threads, threads == 1 ? "" : "s");
-      std::printf("%-6s %7s  %7s %7s %10s %7s  %7s %7s %10s %7s\n", "codec", "bits", "encode",
+      std::printf("%-14s %7s  %7s %7s %10s %7s  %7s %7s %10s %7s\n", "codec", "bits", "encode",
                   "bound", "quartiles", "best", "decode", "bound", "quartiles", "best");
       measure(all, million * kMillion, threads, std::stoi(settings["--turns"]));
     }

@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t kHeaderBytes = 4096;  // the largest header of a message, roster included
 constexpr size_t kLinkBytes = 128;
+constexpr size_t kStandingBytes = 64;  // of a fragment in a heartbeat or a view
 
 FragmentTable make_table(const Config& config, const Layout& layout) {
   return plan_fragments(layout.count_f32, layout.count_f64, config.nodes(), config.ranks_per_node(),
@@ -47,7 +48,8 @@ ZmqOptions zmq_options(const Config& config, const Environment& environment,
   options.lane = environment.local_rank;
   options.ranks_per_node = config.ranks_per_node();
   options.max_message_bytes = 2 * static_cast<size_t>(table.largest_bytes()) + side_bytes +
-                              kHeaderBytes + 2 * sizeof(RosterEntry) * roster;
+                              kHeaderBytes + 2 * sizeof(RosterEntry) * roster +
+                              kStandingBytes * table.fragments.size();
   options.emulate = config.outer_tier().emulate;
   options.link = wires.memory->allocate_common(kLinkBytes);
   return options;

@@ -142,6 +142,14 @@ TEST(Delayed, WhoStaysLongForTheOthersTellsItsNodeOnce) {
   for (const End& end : ends) EXPECT_EQ(end.theta, ends[0].theta);
 }
 
+TEST(Delayed, FragmentsMayBeManyAndSmall) {
+  Config config = delayed(1, 2, 1, 2);
+  config.tiers[1].fragment_bytes = 8;
+  const auto ends = train(
+      config, 8 * 2 * 8, [](TestRank&) {}, 3000);
+  for (const End& end : ends) EXPECT_EQ(end.theta, ends[0].theta);
+}
+
 TEST(Delayed, ALaneMayHaveNothingToDo) {
   Config config = delayed(2, 2, 1, 2);
   config.tiers[1].fragment_bytes = 4096;
