@@ -24,7 +24,7 @@ constexpr Micros kLeastWake = 5, kMostWake = 50;
 // which a node that was removed for a cut stays out (some seconds).
 constexpr Micros kPatience = 60 * kSecond;
 // Of sums over a run in single precision.
-constexpr double kRounding = 1e-5;
+constexpr double kRounding = 3e-5;
 constexpr int64_t kMostEvents = 4'000'000;
 
 struct Event {

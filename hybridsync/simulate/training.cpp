@@ -10,7 +10,7 @@ namespace hybridsync {
 namespace {
 
 // Rounding of a few hundred single-precision additions.
-constexpr float kRounding = 2e-5f;
+constexpr double kRounding = 2e-5;
 
 std::span<const float> floats(const ConstValues& values) {
   return std::get<std::span<const float>>(values);
@@ -157,7 +157,7 @@ void Training::check_numbers(const Account& account, const Book& book,
     if (book.owed().empty()) continue;
     lost = std::max(lost, std::abs(rest[i] - book.held(i) + apart - book.owed()[i]));
   }
-  const double rounding = kRounding * size * static_cast<double>(16 + scenario_.schedule.every);
+  const double rounding = kRounding * size;
   const auto expect = [&](double error, const char* what) {
     if (error <= rounding) return;
     oracle_.broken(

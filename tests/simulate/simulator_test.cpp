@@ -54,7 +54,7 @@ class CodedRuns : public testing::TestWithParam<Coding> {};
 TEST_P(CodedRuns, KeepEveryPromise) {
   Seeds options;
   options.first = 20'001;
-  options.count = std::min<int64_t>(kSeeds, 100);
+  options.count = std::min<int64_t>(kSeeds, 250);
   const SeedsResult result =
       run_seeds(options, [](uint64_t seed) { return random_scenario(seed, GetParam().kind); });
   for (const SimulatedRun& failed : result.failed)
@@ -140,6 +140,17 @@ TEST(Faults, MistakesNameFileLineAndKey) {
   EXPECT_NE(mistake_in("[[fault]]\nat = \"1 s\"\nkind = \"crash\"\nnode = 2\n"), "");
   EXPECT_NE(mistake_in("[[fault]]\nkind = \"crash\"\nnode = 1\n"), "");
   EXPECT_NE(mistake_in("[[fault]]\nat = \"1 s\"\nkind = \"crash\"\nnode = 1\nfro = 2\n"), "");
+}
+
+TEST(Simulator, AConfigurationsCodecIsRun) {
+  Config config = four_nodes();
+  config.tiers[1].codec.kind = CodecKind::top_k;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const Scenario scenario = random_scenario(config, seed);
+    EXPECT_EQ(scenario.codec, config.tiers[1].codec);
+    const SimulatedRun run = simulate(scenario, false);
+    EXPECT_FALSE(run.breach) << "seed " << seed << ": " << run.breach->text;
+  }
 }
 
 TEST(Simulator, GradientRoundsAreRefused) {
