@@ -21,6 +21,7 @@ void Book::learn(std::span<const float> what) {
 
 void Book::offer(std::span<const float> numbers) {
   if (numbers.empty()) return;
+  ++offers_;
   for (size_t i = 0; i < owed_.size(); ++i) owed_[i] -= numbers[i];
   for (size_t i = 0; i < numbers.size(); ++i) {
     const double rest = progress_[i] - numbers[i];

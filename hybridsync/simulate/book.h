@@ -10,12 +10,16 @@
 
 namespace hybridsync {
 
+// Of sums in single precision over so many rounds, relative to the largest number.
+constexpr double rounding(int64_t rounds) { return 2e-5 + 2e-7 * static_cast<double>(rounds); }
+
 class Book {
  public:
   Book(const CodecOptions& codec, size_t count);
 
   // The parameters moved against this.
   void learn(std::span<const float> what);
+  int64_t offers() const { return offers_; }
   // All that was learned since was offered, and these numbers stand for it; none: nothing was.
   void offer(std::span<const float> numbers);
   // They are progress again.
@@ -37,6 +41,7 @@ class Book {
   CodecOptions codec_;
   bool codes_ = false;
   bool local_ = false;
+  int64_t offers_ = 0;
   bool left_ = false;  // left_out_ is in the parameters
   std::vector<double> progress_, held_, left_out_, beside_, owed_;
 };

@@ -1,6 +1,7 @@
 #include "hybridsync/simulate/oracle.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "hybridsync/math/arithmetic.h"
 #include "hybridsync/math/hash.h"
@@ -147,8 +148,7 @@ bool Oracle::one_lineage(int fragment, uint64_t a, uint64_t b) const {
                                                       : is_before(tree, b, a);
 }
 
-const std::vector<double>* Oracle::left_out(int fragment, uint64_t chain,
-                                            const Process& owner) const {
+const Oracle::LeftOut* Oracle::left_out(int fragment, uint64_t chain, const Process& owner) const {
   const Tree& tree = fragments_[static_cast<size_t>(fragment)];
   const auto step = tree.steps.find(chain);
   if (step == tree.steps.end() || step->second.maker != owner) return nullptr;
@@ -273,7 +273,7 @@ void Oracle::compute(int fragment, const Result& r, Step& step) {
   const Step& before = t.steps.at(r.chain);
   step.anchor = before.anchor;
   step.momentum = before.momentum;
-  step.left_out.resize(step.anchor.size());
+  step.left_out.sum.resize(step.anchor.size());
   if (before.maker == step.maker) {
     step.residual = before.residual;
     step.left_out = before.left_out;
@@ -317,11 +317,14 @@ void Oracle::encode(const Result& r, bool last, std::span<float> mean, Step& ste
   if (r.mode == Mode::gradient || !coder_.codes(Real::f32)) return;
   const auto beta = static_cast<float>(scenario_.codec.error_feedback);
   if (beta > 0) step.residual.resize(mean.size());
-  for (size_t i = 0; i < mean.size(); ++i) step.left_out[i] += mean[i];
+  for (size_t i = 0; i < mean.size(); ++i) {
+    step.left_out.sum[i] += mean[i];
+    step.left_out.size = std::max(step.left_out.size, std::abs(step.left_out.sum[i]));
+  }
   const auto bytes = last ? Coder::plain(mean, beta, step.residual)
                           : coder_.encode(mean, beta, step.residual).value_or(Bytes{});
   if (!coder_.decode(bytes, mean)) broken(Rule::account, -1, "a mean that has no code");
-  for (size_t i = 0; i < mean.size(); ++i) step.left_out[i] -= mean[i];
+  for (size_t i = 0; i < mean.size(); ++i) step.left_out.sum[i] -= mean[i];
 }
 
 // --- the end

@@ -61,10 +61,14 @@ class Oracle {
   // The anchor of a fragment after these results; none where there is no such lineage.
   const std::vector<float>* anchor(int fragment, uint64_t chain) const;
 
-  // What the owner of the newest result of this lineage has left out of its results since it
-  // began to make them, less what it brought in again: the sum of its means minus that of its
-  // results. None where this process did not make it, or forgets on purpose.
-  const std::vector<double>* left_out(int fragment, uint64_t chain, const Process& owner) const;
+  // What the owner who made the newest result of a lineage has left out of its results since it
+  // began to make them: the sum of its means less that of its results.
+  struct LeftOut {
+    std::vector<double> sum;
+    double size = 1;  // the largest number that it encoded, for rounding
+  };
+  // None where this process did not make it, or forgets on purpose.
+  const LeftOut* left_out(int fragment, uint64_t chain, const Process& owner) const;
 
   // --- at the end of a process, and of the run
 
@@ -117,8 +121,8 @@ class Oracle {
     std::vector<RosterEntry> roster;
     std::vector<float> anchor, momentum;
     Process maker;
-    std::vector<float> residual;   // that the maker has after it
-    std::vector<double> left_out;  // means less results of the maker, up to this one
+    std::vector<float> residual;  // that the maker has after it
+    LeftOut left_out;             // of the maker, up to this one
   };
   struct Place {             // of one process in one fragment
     std::vector<Made> made;  // by sequence number, from 1

@@ -23,8 +23,6 @@ constexpr Micros kLeastWake = 5, kMostWake = 50;
 // longest pauses of the protocol are a question asked for the fourth time (8 s) and the time for
 // which a node that was removed for a cut stays out (some seconds).
 constexpr Micros kPatience = 60 * kSecond;
-// Of sums over a run in single precision.
-constexpr double kRounding = 3e-5;
 constexpr int64_t kMostEvents = 4'000'000;
 
 struct Event {
@@ -604,13 +602,10 @@ void Simulation::check_left_out(const Node& n, const Seat& seat) {
   const auto* expected = oracle_.left_out(f, chain, seat.self());
   if (!expected) return;
   const auto found = n.process->lane.averager().left_out(f, chain);
-  double most = 0, size = 1;
-  for (size_t i = 0; i < expected->size(); ++i) {
-    const double kept = found.empty() ? 0 : found[i];
-    size = std::max(size, std::abs(kept));
-    most = std::max(most, std::abs((*expected)[i] - kept));
-  }
-  if (most > kRounding * size)
+  double most = 0;
+  for (size_t i = 0; i < expected->sum.size(); ++i)
+    most = std::max(most, std::abs(expected->sum[i] - (found.empty() ? 0 : found[i])));
+  if (most > rounding(seat.lineage().version) * expected->size)
     oracle_.broken(Rule::account, f,
                    words(seat.self()) + ": what it keeps of its means at version " +
                        std::to_string(seat.lineage().version) +

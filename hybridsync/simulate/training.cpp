@@ -9,9 +9,6 @@
 namespace hybridsync {
 namespace {
 
-// Rounding of a few hundred single-precision additions.
-constexpr double kRounding = 2e-5;
-
 std::span<const float> floats(const ConstValues& values) {
   return std::get<std::span<const float>>(values);
 }
@@ -157,9 +154,9 @@ void Training::check_numbers(const Account& account, const Book& book,
     if (book.owed().empty()) continue;
     lost = std::max(lost, std::abs(rest[i] - book.held(i) + apart - book.owed()[i]));
   }
-  const double rounding = kRounding * size;
+  const double most_allowed = rounding(book.offers()) * size;
   const auto expect = [&](double error, const char* what) {
-    if (error <= rounding) return;
+    if (error <= most_allowed) return;
     oracle_.broken(
         Rule::account, account.fragment().id,
         "node " + std::to_string(self_.node) + ": " + what + " by " + std::to_string(error));
