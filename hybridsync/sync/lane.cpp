@@ -477,7 +477,8 @@ void Lane::act(Seat& seat, const Advanced& action, Micros) {
       if (e.node == options_.self.node && e.incarnation == options_.self.incarnation)
         l.applied_at(e.age, e.samples);
   });
-  forget_residuals(f, std::max(r.stable, r.version - options_.policy.staleness - 1));
+  const Version back = options_.views ? options_.policy.staleness + 1 : 0;
+  forget_residuals(f, std::max(r.stable, r.version - back));
   Moved moved{r, action.own, {}, side_in(coming.body)};
   if (r.mode == Mode::gradient) moved.body = coming.body;
   desk_.tell(f, std::move(moved), std::move(coming.anchor));
