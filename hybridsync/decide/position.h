@@ -23,6 +23,8 @@ class Position {
  public:
   Version version() const { return version_; }  // in the parameters
   int64_t steps() const { return steps_; }      // since the last contribution
+  // Nothing was learned since, and nothing came back: not even what had no steps of its own.
+  bool at_rest() const { return steps_ == 0 && since_.weight == 0; }
   int unresolved() const { return unresolved_; }
   const Learned& since() const { return since_; }  // the last contribution
 

@@ -1,6 +1,7 @@
 #include "hybridsync/simulate/oracle.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "hybridsync/math/arithmetic.h"
 #include "hybridsync/math/hash.h"
@@ -10,16 +11,12 @@
 namespace hybridsync {
 namespace {
 
-ConstValues values_in(const Body& body) {
-  const auto* data = reinterpret_cast<const float*>(body.bytes->data());
-  return std::span<const float>(data, body.layout.values_bytes / sizeof(float));
-}
-
 std::string at(Version version) { return "version " + std::to_string(version); }
 
 }  // namespace
 
-Oracle::Oracle(const Scenario& scenario, std::span<const float> start) : scenario_(scenario) {
+Oracle::Oracle(const Scenario& scenario, std::span<const float> start)
+    : scenario_(scenario), coder_(scenario.codec) {
   for (const Fragment& f : scenario.table.fragments) {
     const auto part = start.subspan(static_cast<size_t>(f.offset), static_cast<size_t>(f.count));
     Step root;
@@ -40,8 +37,17 @@ std::string Oracle::name(int fragment, const Process& process, uint64_t sequence
 
 // --- contributions
 
-void Oracle::offered(const Process& process, int fragment, uint64_t ticket, Offered offered) {
-  fragments_[static_cast<size_t>(fragment)].places[process].offers[ticket] = std::move(offered);
+const Oracle::Offered& Oracle::offered(const Process& process, int fragment, uint64_t ticket,
+                                       const Body& body, int64_t samples) {
+  Tree& tree = fragments_[static_cast<size_t>(fragment)];
+  Offered& offered = tree.places[process].offers[ticket];
+  offered.samples = samples;
+  if (body.layout.values_bytes == 0) return offered;
+  offered.numbers.resize(tree.steps.at(0).anchor.size());
+  if (!coder_.decode(ByteSpan(*body.bytes).first(body.layout.values_bytes),
+                     std::span<float>(offered.numbers)))
+    broken(Rule::account, fragment, words(process) + " offers bytes that are no numbers");
+  return offered;
 }
 
 void Oracle::taken_back(const Process& process, int fragment, uint64_t ticket) {
@@ -142,6 +148,13 @@ bool Oracle::one_lineage(int fragment, uint64_t a, uint64_t b) const {
                                                       : is_before(tree, b, a);
 }
 
+const Oracle::LeftOut* Oracle::left_out(int fragment, uint64_t chain, const Process& owner) const {
+  const Tree& tree = fragments_[static_cast<size_t>(fragment)];
+  const auto step = tree.steps.find(chain);
+  if (step == tree.steps.end() || step->second.maker != owner) return nullptr;
+  return scenario_.codec.error_feedback == 1 ? &step->second.left_out : nullptr;
+}
+
 const std::vector<float>* Oracle::anchor(int fragment, uint64_t chain) const {
   const Tree& tree = fragments_[static_cast<size_t>(fragment)];
   const auto step = tree.steps.find(chain);
@@ -214,7 +227,8 @@ void Oracle::add(const Seat& seat, const Result& r) {
   const auto parent = t.steps.find(r.chain);
   if (parent == t.steps.end() || parent->second.version + 1 != r.version)
     return broken(Rule::one_lineage, f, at(r.version) + " has no predecessor that anybody made");
-  Step step{r.chain, r.version, parent->second.total_samples, r.roster, {}, {}};
+  Step step{r.chain, r.version, parent->second.total_samples, r.roster, {}, {}, seat.self(),
+            {},      {}};
   double weight = 0;
   for (const RosterEntry& e : r.roster) {
     check_entry(seat, r, e, chain);
@@ -236,7 +250,8 @@ void Oracle::check_entry(const Seat& seat, const Result& r, const RosterEntry& e
   const Made* made = find(t, process, e.sequence);
   if (!made) return broken(Rule::exactly_once, f, name(f, process, e.sequence) + " was never made");
   const Contribution& c = made->contribution;
-  if (c.weight != e.weight || c.samples != e.samples)
+  const bool rest = c.weight == 0 && c.finished && e.weight == kRestWeight && r.weight == e.weight;
+  if ((c.weight != e.weight && !rest) || c.samples != e.samples)
     broken(Rule::account, f, name(f, process, e.sequence) + " is applied with another weight");
   const int64_t most = r.mode == Mode::gradient ? 0 : scenario_.policy.staleness;
   // A base that lay in a tail which is gone is brought down to what there is.
@@ -258,18 +273,29 @@ void Oracle::compute(int fragment, const Result& r, Step& step) {
   const Step& before = t.steps.at(r.chain);
   step.anchor = before.anchor;
   step.momentum = before.momentum;
+  step.left_out.sum.resize(step.anchor.size());
+  if (before.maker == step.maker) {
+    step.residual = before.residual;
+    step.left_out = before.left_out;
+  }
   std::vector<ConstValues> terms;
   std::vector<double> weights;
+  bool last = true;
   for (const RosterEntry& e : r.roster) {
     const Process process{e.node, e.incarnation};
     const Made* made = find(t, process, e.sequence);
-    if (!made || e.weight == 0) continue;
-    terms.push_back(values_in(offer(process, fragment, made->contribution.ticket).body));
+    last = last && made && made->contribution.finished;
+    if (!made || made->contribution.weight == 0) continue;
+    const auto& numbers = offer(process, fragment, made->contribution.ticket).numbers;
+    terms.push_back(std::span<const float>(numbers));
     weights.push_back(e.weight);
   }
-  if (terms.empty()) return;
+  const bool rest = last && std::any_of(step.residual.begin(), step.residual.end(),
+                                        [](float x) { return x != 0; });
+  if (terms.empty() && !rest) return;
   std::vector<float> mean(step.anchor.size());
-  weighted_mean(terms, weights, std::span<float>(mean));
+  if (!terms.empty()) weighted_mean(terms, weights, std::span<float>(mean));
+  encode(r, last, mean, step);
   uint64_t after = hash_of(ConstValues(std::span<const float>(mean)));
   if (r.mode == Mode::delta) {
     const bool buffer = scenario_.outer.momentum != 0;
@@ -284,6 +310,21 @@ void Oracle::compute(int fragment, const Result& r, Step& step) {
   if (after != r.after)
     broken(Rule::identical_anchors, fragment,
            at(r.version) + " is not the mean of what its roster names");
+}
+
+// What all members get of the mean, with what the maker left out before on this very lineage.
+void Oracle::encode(const Result& r, bool last, std::span<float> mean, Step& step) {
+  if (r.mode == Mode::gradient || !coder_.codes(Real::f32)) return;
+  const auto beta = static_cast<float>(scenario_.codec.error_feedback);
+  if (beta > 0) step.residual.resize(mean.size());
+  for (size_t i = 0; i < mean.size(); ++i) {
+    step.left_out.sum[i] += mean[i];
+    step.left_out.size = std::max(step.left_out.size, std::abs(step.left_out.sum[i]));
+  }
+  const auto bytes = last ? Coder::plain(mean, beta, step.residual)
+                          : coder_.encode(mean, beta, step.residual).value_or(Bytes{});
+  if (!coder_.decode(bytes, mean)) broken(Rule::account, -1, "a mean that has no code");
+  for (size_t i = 0; i < mean.size(); ++i) step.left_out.sum[i] -= mean[i];
 }
 
 // --- the end

@@ -15,6 +15,7 @@
 #include "hybridsync/decide/seat.h"
 #include "hybridsync/simulate/invariants.h"
 #include "hybridsync/simulate/scenario.h"
+#include "hybridsync/sync/averager.h"
 #include "hybridsync/sync/desk.h"
 
 namespace hybridsync {
@@ -34,10 +35,11 @@ class Oracle {
   // --- what the training of a process gave away, before anybody else sees it
 
   struct Offered {
-    Body body;
+    std::vector<float> numbers;  // that the bytes stand for; none: it abstains
     int64_t samples = 0;
   };
-  void offered(const Process& process, int fragment, uint64_t ticket, Offered offered);
+  const Offered& offered(const Process& process, int fragment, uint64_t ticket, const Body& body,
+                         int64_t samples);
 
   // It came back, and training has made it progress again.
   void taken_back(const Process& process, int fragment, uint64_t ticket);
@@ -58,6 +60,15 @@ class Oracle {
   bool one_lineage(int fragment, uint64_t a, uint64_t b) const;
   // The anchor of a fragment after these results; none where there is no such lineage.
   const std::vector<float>* anchor(int fragment, uint64_t chain) const;
+
+  // What the owner who made the newest result of a lineage has left out of its results since it
+  // began to make them: the sum of its means less that of its results.
+  struct LeftOut {
+    std::vector<double> sum;
+    double size = 1;  // the largest number that it encoded, for rounding
+  };
+  // None where this process did not make it, or forgets on purpose.
+  const LeftOut* left_out(int fragment, uint64_t chain, const Process& owner) const;
 
   // --- at the end of a process, and of the run
 
@@ -109,6 +120,9 @@ class Oracle {
     int64_t total_samples = 0;
     std::vector<RosterEntry> roster;
     std::vector<float> anchor, momentum;
+    Process maker;
+    std::vector<float> residual;  // that the maker has after it
+    LeftOut left_out;             // of the maker, up to this one
   };
   struct Place {             // of one process in one fragment
     std::vector<Made> made;  // by sequence number, from 1
@@ -142,6 +156,7 @@ class Oracle {
   void add(const Seat& seat, const Result& r);
   void check_entry(const Seat& seat, const Result& r, const RosterEntry& e, uint64_t chain);
   void compute(int fragment, const Result& r, Step& step);
+  void encode(const Result& r, bool last, std::span<float> mean, Step& step);
   bool is_before(const Tree& tree, uint64_t chain, uint64_t later) const;
   std::vector<uint64_t> path(const Tree& tree, uint64_t head) const;
   void check_place(int fragment, const Process& process, Place& place, const Seat* seat,
@@ -150,6 +165,7 @@ class Oracle {
   std::string name(int fragment, const Process& process, uint64_t sequence) const;
 
   const Scenario& scenario_;
+  Coder coder_;
   std::vector<Tree> fragments_;
   std::optional<Breach> breach_;
   bool lossy_ = false;

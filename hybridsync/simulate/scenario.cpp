@@ -24,9 +24,11 @@ FragmentTable cut(int64_t count, int nodes, int fragments) {
   return table;
 }
 
-std::shared_ptr<const Problem> make_problem(int nodes, Random& random) {
+// Codes of few numbers are no shorter than these.
+std::shared_ptr<const Problem> make_problem(int nodes, const CodecOptions& codec, Random& random) {
   if (random.chance(0.1)) return make_perceptron(nodes, random.fork(1));
-  return make_quadratic(nodes, random.between(6, 16), random.fork(1));
+  const int64_t more = codec.kind == CodecKind::fp32 ? 1 : 12;
+  return make_quadratic(nodes, more * random.between(6, 16), random.fork(1));
 }
 
 Severity severity(Random& random) {
@@ -127,6 +129,7 @@ void set_rules(Scenario& s, const Config& config, Micros round_trip) {
   s.policy = make_policy(config, round_trip);
   s.schedule = make_schedule(config);
   s.outer = config.outer_tier().outer;
+  s.codec = config.outer_tier().codec;
 }
 
 // How long a round takes at least, with the slowest node.
@@ -164,6 +167,48 @@ TierConfig random_tier(Random& random, int nodes) {
   tier.late = static_cast<Late>(random.between(0, 2));
   if (random.chance(0.2)) tier.outer = {0.7, 0.5, random.chance(0.5)};
   return tier;
+}
+
+template <class T, size_t n>
+T one_of(const T (&choice)[n], Random& random) {
+  return choice[random.between(0, n - 1)];
+}
+
+CodecOptions random_codec(CodecKind kind, Random random) {
+  CodecOptions codec;
+  codec.kind = kind;
+  codec.levels = one_of({3, 5, 7}, random);
+  codec.density = one_of({1.0 / 64, 0.05, 0.25}, random);
+  codec.value_bits = one_of({16, 8, 4, 2, 1}, random);
+  codec.selection = one_of({Selection::chunks, Selection::threshold}, random);
+  codec.residual = one_of({Residual::automatic, Residual::local, Residual::buffer}, random);
+  codec.gamma = random.chance(0.5) ? 1 : 0.9;
+  codec.error_feedback = random.chance(0.7) ? 1 : 0.9;
+  if (codec.residual != Residual::local && random.chance(0.15)) codec.error_feedback = 0;
+  return codec;
+}
+
+// From numbers of their own, which disturb nothing else.
+CodecKind random_kind(uint64_t seed) {
+  Random random = Random(seed).fork(20);
+  if (!random.chance(1.0 / 3)) return CodecKind::fp32;
+  return static_cast<CodecKind>(random.between(1, static_cast<int64_t>(CodecKind::top_k)));
+}
+
+std::string in_words(const CodecOptions& c) {
+  static constexpr std::string_view kKinds[] = {"fp32", "bf16", "fp16",   "int8", "int4",
+                                                "int2", "sign", "levels", "top_k"};
+  static constexpr std::string_view kPlaces[] = {"auto", "local", "buffer"};
+  std::string text(kKinds[static_cast<size_t>(c.kind)]);
+  if (c.kind == CodecKind::fp32) return text;
+  if (c.kind == CodecKind::levels) (text += " ") += std::to_string(c.levels);
+  if (c.kind == CodecKind::top_k) {
+    (text += " ") += number_text(c.density) + " of " + std::to_string(c.value_bits) + " bits by ";
+    text += c.selection == Selection::chunks ? "chunks" : "threshold";
+  }
+  (text += " (residual ") += kPlaces[static_cast<size_t>(c.residual)];
+  (text += ", error_feedback ") += number_text(c.error_feedback);
+  return (text += ", gamma ") += number_text(c.gamma) + ")";
 }
 
 Link random_link(Random& random) {
@@ -220,7 +265,7 @@ Scenario configured(const Config& config, uint64_t seed, Random& random) {
     set_clock(node, random);
     s.nodes.push_back(node);
   }
-  s.problem = make_problem(config.nodes(), random);
+  s.problem = make_problem(config.nodes(), s.codec, random);
   s.table = cut(s.problem->parameters(), config.nodes(), std::min(config.nodes(), kMostFragments));
   return s;
 }
@@ -236,23 +281,27 @@ Micros Scenario::calm_from() const {
 std::string Scenario::to_text() const {
   static constexpr std::string_view kLate[] = {"fold", "return", "drop"};
   const auto ms = [](Micros t) { return number_text(static_cast<double>(t) / 1000) + " ms"; };
-  std::string text =
-      std::to_string(nodes.size()) + " nodes, " + std::to_string(table.fragments.size()) +
-      " fragments, K " + std::to_string(schedule.every) + ", staleness " +
-      std::to_string(policy.staleness) + ", deadline " +
-      (policy.deadline > 0 ? ms(policy.deadline) : "none") + ", quorum " +
-      std::to_string(policy.quorum_of(static_cast<int>(nodes.size()))) + ", late " +
-      std::string(kLate[static_cast<size_t>(policy.late)]) + (views ? ", views" : ", no views") +
-      ", delay " + ms(link.delay) + " + " + ms(link.jitter) + "; steps";
+  std::string text = std::to_string(nodes.size()) + " nodes, " +
+                     std::to_string(table.fragments.size()) + " fragments, K " +
+                     std::to_string(schedule.every) + ", staleness " +
+                     std::to_string(policy.staleness) + ", deadline " +
+                     (policy.deadline > 0 ? ms(policy.deadline) : "none") + ", quorum " +
+                     std::to_string(policy.quorum_of(static_cast<int>(nodes.size()))) + ", late " +
+                     std::string(kLate[static_cast<size_t>(policy.late)]) +
+                     (views ? ", views" : ", no views") + ", delay " + ms(link.delay) + " + " +
+                     ms(link.jitter) + ", codec " + in_words(codec) + "; steps";
   for (const NodeProfile& n : nodes) (text += " ") += ms(n.step);
   return text;
 }
 
-Scenario random_scenario(uint64_t seed) {
+Scenario random_scenario(uint64_t seed) { return random_scenario(seed, random_kind(seed)); }
+
+Scenario random_scenario(uint64_t seed, CodecKind codec) {
   Random random(seed);
   const int nodes = static_cast<int>(random.between(2, 6));
   Config config;
   config.tiers = {TierConfig{}, random_tier(random, nodes)};
+  if (codec != CodecKind::fp32) config.tiers[1].codec = random_codec(codec, Random(seed).fork(21));
   Scenario s;
   s.seed = seed;
   s.link = random_link(random);
@@ -266,7 +315,7 @@ Scenario random_scenario(uint64_t seed) {
   }
   s.views = s.policy.deadline > 0 || random.chance(0.4);
   s.severity = severity(random);
-  s.problem = make_problem(nodes, random);
+  s.problem = make_problem(nodes, s.codec, random);
   s.table =
       cut(s.problem->parameters(), nodes, static_cast<int>(random.between(1, kMostFragments)));
   set_length(s, random.between(15, 60), random);

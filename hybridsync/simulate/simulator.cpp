@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -88,6 +89,7 @@ class Simulation {
   void check(Node& n);
   void check_seat(Node& n, const Seat& seat);
   void check_anchor(Node& n, const Seat& seat);
+  void check_left_out(const Node& n, const Seat& seat);
   void check_progress();
   void check_reports(Node& n);
   bool is_newest(const Seat& seat) const;
@@ -95,6 +97,7 @@ class Simulation {
   void check_end();
   void check_parameters();
   void check_traffic();
+  void check_nothing_is_left_out();
   void finish(SimulatedRun& run);
   bool nobody_left() const;
   std::string who_waits() const;
@@ -564,6 +567,7 @@ void Simulation::check_seat(Node& n, const Seat& seat) {
   if (n.seen[static_cast<size_t>(f)] == now) return;
   n.seen[static_cast<size_t>(f)] = now;
   check_anchor(n, seat);
+  check_left_out(n, seat);
   if (!seat.ready()) return;
   for (const Node& other : nodes_) {
     if (!other.process || other.number == n.number) continue;
@@ -589,6 +593,23 @@ void Simulation::check_anchor(Node& n, const Seat& seat) {
     oracle_.broken(Rule::identical_anchors, f,
                    words(seat.self()) + ": its anchor at version " +
                        std::to_string(seat.lineage().version) + " is not what the results give");
+}
+
+// An owner keeps what its means were and its results were not.
+void Simulation::check_left_out(const Node& n, const Seat& seat) {
+  const int f = seat.fragment();
+  const uint64_t chain = seat.lineage().chain;
+  const auto* expected = oracle_.left_out(f, chain, seat.self());
+  if (!expected) return;
+  const auto found = n.process->lane.averager().left_out(f, chain);
+  double most = 0;
+  for (size_t i = 0; i < expected->sum.size(); ++i)
+    most = std::max(most, std::abs(expected->sum[i] - (found.empty() ? 0 : found[i])));
+  if (most > rounding(seat.lineage().version) * expected->size)
+    oracle_.broken(Rule::account, f,
+                   words(seat.self()) + ": what it keeps of its means at version " +
+                       std::to_string(seat.lineage().version) +
+                       " differs from what its results left out by " + std::to_string(most));
 }
 
 void Simulation::check_reports(Node& n) {
@@ -681,16 +702,33 @@ void Simulation::check_end() {
   }
   check_parameters();
   check_traffic();
+  if (tally_.views == 0) check_nothing_is_left_out();
 }
 
-// Only who was away when the others finished has something left that nobody else has.
+// The last round is plain.
+void Simulation::check_nothing_is_left_out() {
+  for (const Node& n : nodes_) {
+    if (!n.process) continue;
+    for (const auto& [f, seat] : n.process->lane.seats())
+      for (float x : n.process->lane.averager().left_out(f, seat.lineage().chain))
+        if (x != 0)
+          return oracle_.broken(
+              Rule::account, f,
+              words(seat.self()) + " ends as the owner with what its results left out");
+  }
+}
+
+// Only who was away when the others finished has something left that nobody else has: work, or
+// what codes left out.
 void Simulation::check_parameters() {
   const std::vector<float>* first = nullptr;
   for (const Node& n : nodes_) {
     if (!n.process) continue;
     const Training& training = n.process->training;
-    if (!training.at_rest()) {
-      if (tally_.views == 0)
+    const bool all_were_there = tally_.views == 0;
+    if (scenario_.codec.kind != CodecKind::fp32 && !all_were_there) continue;
+    if (!training.at_rest() || training.keeps_residual()) {
+      if (all_were_there)
         oracle_.broken(Rule::account, -1,
                        "node " + std::to_string(n.number) + " ends with work that is not applied");
       continue;
@@ -706,7 +744,7 @@ void Simulation::check_parameters() {
 // one result: nothing travels twice but the work of what came back. At the end every node may have
 // had s + 1 more on the way.
 void Simulation::check_traffic() {
-  if (!scenario_.faults.empty() || tally_.messages_lost > 0) return;
+  if (!scenario_.faults.empty() || tally_.messages_lost > 0 || tally_.views > 0) return;
   const auto others = static_cast<int64_t>(nodes_.size()) - 1;
   int64_t most = 0;
   for (const Fragment& f : scenario_.table.fragments)

@@ -9,16 +9,8 @@
 namespace hybridsync {
 namespace {
 
-// Rounding of a few hundred single-precision additions.
-constexpr float kRounding = 2e-5f;
-
 std::span<const float> floats(const ConstValues& values) {
   return std::get<std::span<const float>>(values);
-}
-
-std::span<const float> floats(const Body& body) {
-  return {reinterpret_cast<const float*>(body.bytes->data()),
-          body.layout.values_bytes / sizeof(float)};
 }
 
 }  // namespace
@@ -31,10 +23,11 @@ Training::Training(const Scenario& scenario, const Process& self, Desk& desk, Or
   gradient_.resize(count);
   scratch_.resize(count);
   scenario.problem->start(parameters_);
+  const auto coder = std::make_shared<Coder>(scenario.codec);
   for (const Fragment& f : scenario.table.fragments) {
-    accounts_.emplace_back(f, self.node, scenario.policy.staleness, scenario.schedule, desk,
-                           [](Values) {});
-    books_.push_back({std::vector<float>(static_cast<size_t>(f.count)), 0, {}});
+    accounts_.emplace_back(
+        f, self.node, scenario.policy.staleness, scenario.schedule, desk, [](Values) {}, coder);
+    books_.push_back({Book(scenario.codec, static_cast<size_t>(f.count)), 0, {}});
   }
   if (gradient_mode()) return;
   for (Account& a : accounts_) a.set_anchor(as_const(part(parameters_, a)));
@@ -56,14 +49,14 @@ void Training::step() {
   const Learned what = learned(loss);
   ++steps_;
   samples_ += what.samples;
-  for (Book& book : books_) book.samples += what.samples;
+  for (Books& books : books_) books.samples += what.samples;
   for (Account& a : accounts_) a.step(what);
   if (gradient_mode()) return offer_gradient();
   const auto rate = static_cast<float>(scenario_.problem->learning_rate());
   for (float& g : gradient_) g *= rate;
   for (size_t i = 0; i < parameters_.size(); ++i) parameters_[i] -= gradient_[i];
   for (size_t f = 0; f < accounts_.size(); ++f)
-    add(as_const(part(gradient_, accounts_[f])), std::span<float>(books_[f].progress));
+    books_[f].numbers.learn(floats(as_const(part(gradient_, accounts_[f]))));
 }
 
 void Training::offer_gradient() {
@@ -83,10 +76,10 @@ void Training::offer_gradient() {
   }
 }
 
-void Training::take_gradient(Account& account, Book& book) {
+void Training::take_gradient(Account& account, Books& books) {
   const Values mean = part(scratch_, account), parameters = part(parameters_, account);
   const auto change = account.apply(as_const(parameters), mean);
-  book.open.clear();
+  books.open.clear();
   if (change.newest.weight > 0) {
     scale(mean, scenario_.problem->learning_rate());
     subtract(as_const(parameters), as_const(mean), parameters);
@@ -105,55 +98,72 @@ void Training::take_news() {
   }
 }
 
-void Training::take_news(Account& account, Book& book) {
+void Training::take_news(Account& account, Books& books) {
   const Values parameters = part(parameters_, account);
   const Values out = part(scratch_, account);
   const auto change = account.apply(as_const(parameters), out);
-  if (change.moved) copy(as_const(out), parameters);
+  if (change.moved) {
+    copy(as_const(out), parameters);
+    books.numbers.move();
+  }
   const int f = account.fragment().id;
   std::vector<uint64_t> open;
   account.each_unresolved([&](uint64_t ticket, const Body&) { open.push_back(ticket); });
   // Those that were applied and then restored, possibly between two looks of this training.
   std::vector<uint64_t> back = oracle_.take_restored(self_, f);
-  for (uint64_t ticket : book.open) {
+  for (uint64_t ticket : books.open) {
     const bool gone = !std::count(open.begin(), open.end(), ticket);
     const bool known = std::count(back.begin(), back.end(), ticket) > 0;
     if (gone && !known && oracle_.fate(self_, f, ticket) == Oracle::Fate::returned)
       back.push_back(ticket);
   }
-  for (uint64_t ticket : back) give_back(f, ticket, book);
-  book.open = std::move(open);
-  check(account, book);
+  for (uint64_t ticket : back) give_back(f, ticket, books);
+  books.open = std::move(open);
+  check(account, books);
 }
 
-void Training::give_back(int fragment, uint64_t ticket, Book& book) {
+void Training::give_back(int fragment, uint64_t ticket, Books& books) {
   const Oracle::Offered& offer = oracle_.offer(self_, fragment, ticket);
-  book.samples += offer.samples;
-  if (offer.body.layout.values_bytes > 0)
-    add(ConstValues(floats(offer.body)), std::span<float>(book.progress));
+  books.samples += offer.samples;
+  books.numbers.take_back(offer.numbers);
   oracle_.taken_back(self_, fragment, ticket);
 }
 
-// anchor - parameters = unresolved + progress
-void Training::check(const Account& account, const Book& book) {
+// anchor - parameters = unresolved + what the books say
+void Training::check(const Account& account, const Books& books) {
   if (account.mode() == Mode::gradient) return;
   std::vector<float> rest(floats(account.anchor()).begin(), floats(account.anchor()).end());
-  float size = 1;
-  for (float a : rest) size = std::max(size, std::abs(a));
   subtract(std::span<const float>(rest), as_const(part(parameters_, account)),
            std::span<float>(rest));
-  account.each_unresolved([&](uint64_t, const Body& body) {
-    const auto values = floats(body);
-    for (size_t i = 0; i < values.size(); ++i) rest[i] -= values[i];
+  account.each_unresolved([&](uint64_t ticket, const Body&) {
+    const auto& numbers = oracle_.offer(self_, account.fragment().id, ticket).numbers;
+    for (size_t i = 0; i < numbers.size(); ++i) rest[i] -= numbers[i];
   });
-  float most = 0;
-  for (size_t i = 0; i < rest.size(); ++i)
-    most = std::max(most, std::abs(rest[i] - book.progress[i]));
-  if (most <= kRounding * size * static_cast<float>(16 + scenario_.schedule.every)) return;
-  oracle_.broken(Rule::account, account.fragment().id,
-                 "node " + std::to_string(self_.node) +
-                     ": anchor - parameters differs from unresolved + progress by " +
-                     std::to_string(most));
+  check_numbers(account, books.numbers, rest);
+}
+
+void Training::check_numbers(const Account& account, const Book& book,
+                             std::span<const float> rest) {
+  const auto beside = account.beside();
+  double size = 1, most = 0, kept = 0, lost = 0;
+  for (size_t i = 0; i < rest.size(); ++i) {
+    size = std::max<double>(size, std::abs(floats(account.anchor())[i]));
+    most = std::max(most, std::abs(rest[i] - book.in_parameters(i)));
+    const double apart = beside.empty() ? 0 : beside[i];
+    if (!beside.empty()) kept = std::max(kept, std::abs(apart - book.beside().at(i)));
+    if (book.owed().empty()) continue;
+    lost = std::max(lost, std::abs(rest[i] - book.held(i) + apart - book.owed()[i]));
+  }
+  const double most_allowed = rounding(book.offers()) * size;
+  const auto expect = [&](double error, const char* what) {
+    if (error <= most_allowed) return;
+    oracle_.broken(
+        Rule::account, account.fragment().id,
+        "node " + std::to_string(self_.node) + ": " + what + " by " + std::to_string(error));
+  };
+  expect(most, "anchor - parameters differs from unresolved + progress");
+  expect(kept, "the residual beside the parameters differs from what codes left out");
+  expect(lost, "what it learned differs from what it contributed and still has");
 }
 
 void Training::offer(bool ended, bool anything) {
@@ -169,24 +179,26 @@ void Training::offer(bool ended, bool anything) {
   }
 }
 
-void Training::offer(Account& account, Book& book, bool ended) {
-  const size_t before = book.open.size();
+void Training::offer(Account& account, Books& books, bool ended) {
+  const size_t before = books.open.size();
   // Finished is only who has nothing else on its way.
   account.contribute(as_const(part(parameters_, account)), ended && before == 0, nullptr);
-  write_down(account, book, nullptr);
+  write_down(account, books, nullptr);
 }
 
 // A contribution that was just offered, if one was.
-void Training::write_down(const Account& account, Book& book, const Body* gradient) {
+void Training::write_down(const Account& account, Books& books, const Body* gradient) {
   const int f = account.fragment().id;
   size_t count = 0;
   account.each_unresolved([&](uint64_t ticket, const Body& body) {
-    if (count++ < book.open.size()) return;
-    oracle_.offered(self_, f, ticket, {gradient ? *gradient : body, book.samples});
-    book.open.push_back(ticket);
-    book.samples = 0;
-    std::fill(book.progress.begin(), book.progress.end(), 0.0f);
+    if (count++ < books.open.size()) return;
+    const auto& offer =
+        oracle_.offered(self_, f, ticket, gradient ? *gradient : body, books.samples);
+    books.numbers.offer(offer.numbers);
+    books.open.push_back(ticket);
+    books.samples = 0;
   });
+  check(account, books);
 }
 
 void Training::answer() {
@@ -208,6 +220,12 @@ bool Training::at_rest() const {
   return true;
 }
 
+bool Training::keeps_residual() const {
+  return std::any_of(accounts_.begin(), accounts_.end(), [](const Account& a) {
+    return std::any_of(a.beside().begin(), a.beside().end(), [](float x) { return x != 0; });
+  });
+}
+
 bool Training::has_news() const {
   return std::any_of(accounts_.begin(), accounts_.end(),
                      [](const Account& a) { return a.has_news(); });
@@ -215,7 +233,7 @@ bool Training::has_news() const {
 
 std::vector<Oracle::Trained> Training::trained() const {
   std::vector<Oracle::Trained> all;
-  for (const Book& book : books_) all.push_back({samples_, book.samples});
+  for (const Books& books : books_) all.push_back({samples_, books.samples});
   return all;
 }
 

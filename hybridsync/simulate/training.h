@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "hybridsync/simulate/book.h"
 #include "hybridsync/simulate/oracle.h"
 #include "hybridsync/simulate/scenario.h"
 #include "hybridsync/sync/account.h"
@@ -31,27 +32,29 @@ class Training {
   bool has_news() const;
   // Everything that it learned is applied.
   bool at_rest() const;
+  // Codes left something out that lies beside its parameters.
+  bool keeps_residual() const;
   int64_t steps() const { return steps_; }
   std::vector<Oracle::Trained> trained() const;
   const std::vector<float>& parameters() const { return parameters_; }
 
  private:
-  // One fragment's books.
-  struct Book {
-    std::vector<float> progress;  // learned since the last offer
-    int64_t samples = 0;          // behind it
-    std::vector<uint64_t> open;   // tickets
+  struct Books {                 // of one fragment
+    Book numbers;                // where what was learned is
+    int64_t samples = 0;         // behind what was learned since the last offer
+    std::vector<uint64_t> open;  // tickets
   };
   Values part(std::vector<float>& of, const Account& account) const;
   Learned learned(double loss) const;
   bool gradient_mode() const { return accounts_.front().mode() == Mode::gradient; }
   void offer_gradient();
-  void take_gradient(Account& account, Book& book);
-  void offer(Account& account, Book& book, bool ended);
-  void take_news(Account& account, Book& book);
-  void write_down(const Account& account, Book& book, const Body* gradient);
-  void give_back(int fragment, uint64_t ticket, Book& book);
-  void check(const Account& account, const Book& book);
+  void take_gradient(Account& account, Books& books);
+  void offer(Account& account, Books& books, bool ended);
+  void take_news(Account& account, Books& books);
+  void write_down(const Account& account, Books& books, const Body* gradient);
+  void give_back(int fragment, uint64_t ticket, Books& books);
+  void check(const Account& account, const Books& books);
+  void check_numbers(const Account& account, const Book& book, std::span<const float> rest);
 
   const Scenario& scenario_;
   const Process self_;
@@ -59,7 +62,7 @@ class Training {
   Oracle& oracle_;
   Random random_;
   std::vector<Account> accounts_;
-  std::vector<Book> books_;
+  std::vector<Books> books_;
   std::vector<float> parameters_, gradient_, scratch_;
   int64_t steps_ = 0, samples_ = 0;
 };

@@ -11,6 +11,7 @@ Lane::Options lane_options(const Scenario& scenario, const Process& self) {
   options.schedule = scenario.schedule;
   options.policy = scenario.policy;
   options.outer = scenario.outer;
+  options.codec = scenario.codec;
   options.heartbeats = has_coordinator(scenario);
   options.views = scenario.views;
   return options;

@@ -145,7 +145,7 @@ Account::Change Account::apply(ConstValues parameters, Values out) {
   if (restarts) position_.give_up();
   change.moved = restarts;
   // Right after a contribution there is no progress, whatever rounding says.
-  if (delta && (restarts || (position_.steps() == 0 && feedback_.knows_rest()))) {
+  if (delta && (restarts || (position_.at_rest() && feedback_.knows_rest()))) {
     feedback_.rest_after_contribution(progress);
   } else if (delta) {
     expected(progress);

@@ -71,6 +71,8 @@ class Account {
 
   // What the account is made of, for checks.
   ConstValues anchor() const;
+  // What codes left out and lies beside the parameters.
+  std::span<const float> beside() const { return feedback_.beside(); }
   // f(ticket, body) of every unresolved contribution, oldest first; delta mode.
   void each_unresolved(const auto& f) const {
     for (const Open& open : open_) f(open.ticket, open.body);

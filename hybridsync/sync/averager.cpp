@@ -1,6 +1,7 @@
 #include "hybridsync/sync/averager.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "hybridsync/math/arithmetic.h"
 
@@ -16,8 +17,8 @@ bool Averager::fits(int fragment, Mode mode, size_t bytes) const {
   return bytes == whole || (coded && 0 < bytes && bytes < whole);
 }
 
-std::optional<Bytes> Averager::mean(int fragment, Mode mode, std::span<const Term> terms, bool last,
-                                    size_t& bad) {
+std::optional<Bytes> Averager::mean(int fragment, Mode mode, uint64_t chain,
+                                    std::span<const Term> terms, bool last, size_t& bad) {
   const Fragment& f = table_.fragments[fragment];
   std::vector<std::vector<std::byte>> decoded(terms.size());
   std::vector<ConstValues> values;
@@ -27,22 +28,57 @@ std::optional<Bytes> Averager::mean(int fragment, Mode mode, std::span<const Ter
     weights.push_back(terms[bad].weight);
     if (bytes_of(values.back()).empty()) return std::nullopt;
   }
+  Residuals& r = residuals_[fragment];
+  const auto before = left_out(fragment, chain);
+  r.coming.assign(before.begin(), before.end());
+  r.onto = chain;
+  const bool rest =
+      last && std::any_of(r.coming.begin(), r.coming.end(), [](float x) { return x != 0; });
+  if (terms.empty() && !rest) return Bytes{};
   Bytes result(static_cast<size_t>(f.bytes()));
   const Values out = values_at(result.data(), f.type, static_cast<size_t>(f.count));
-  weighted_mean(values, weights, out);
+  if (!terms.empty()) weighted_mean(values, weights, out);
   if (mode == Mode::gradient || !coder_.codes(f.type)) return result;
   return code(f, std::get<std::span<float>>(out), last);
 }
 
 Bytes Averager::code(const Fragment& f, std::span<const float> mean, bool last) {
   const auto beta = static_cast<float>(coder_.options().error_feedback);
-  std::vector<float>& residual = residuals_[f.id];
-  if (beta > 0) residual.resize(mean.size());
-  if (!last)
-    if (auto coded = coder_.encode(mean, beta, residual)) return *coded;
+  Residuals& r = residuals_[f.id];
+  if (beta > 0) r.coming.resize(mean.size());
+  if (last) return Coder::plain(mean, beta, r.coming);
+  if (auto coded = coder_.encode(mean, beta, r.coming)) return *coded;
   // Where the sum would not be finite the residual is void.
-  if (!last) std::fill(residual.begin(), residual.end(), 0.0f);
-  return Coder::plain(mean, residual.empty() ? 0 : beta, residual);
+  r.lost += squared_norm(left_out(f.id, r.onto));
+  std::fill(r.coming.begin(), r.coming.end(), 0.0f);
+  return Coder::plain(mean, 0, r.coming);
+}
+
+void Averager::publish(int fragment, Version version, uint64_t chain) {
+  Residuals& r = residuals_[fragment];
+  for (Kept& k : r.kept) k.spent = k.spent || k.chain == r.onto;
+  // Others as new as this one are of a tail that is gone.
+  std::erase_if(r.kept, [&](const Kept& k) { return k.version >= version; });
+  if (!r.coming.empty()) r.kept.push_back({version, chain, std::move(r.coming)});
+  r.coming.clear();
+}
+
+double Averager::forget(int fragment, Version oldest) {
+  const auto found = residuals_.find(fragment);
+  if (found == residuals_.end()) return 0;
+  Residuals& r = found->second;
+  for (const Kept& k : r.kept)
+    if (k.version < oldest && !k.spent) r.lost += squared_norm(std::span<const float>(k.residual));
+  std::erase_if(r.kept, [&](const Kept& k) { return k.version < oldest; });
+  return std::exchange(r.lost, 0);
+}
+
+std::span<const float> Averager::left_out(int fragment, uint64_t chain) const {
+  const auto found = residuals_.find(fragment);
+  if (found == residuals_.end()) return {};
+  for (const Kept& k : found->second.kept)
+    if (k.chain == chain) return k.residual;
+  return {};
 }
 
 ConstValues Averager::numbers(int fragment, ByteSpan bytes) {

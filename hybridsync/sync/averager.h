@@ -1,7 +1,12 @@
 // What an owner makes of contributions: their mean in the order given, encoded once more for all
 // members; what that code leaves out is added to the next mean. One per lane, on its comm thread.
+//
+// What is left out belongs to the lineage that the result led to, named by its chain: only a round
+// on top of that very lineage brings it in, so a tail that is dropped takes its own with it and
+// leaves what was there before. A round on top of another owner's result starts from nothing.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -12,6 +17,9 @@
 #include "hybridsync/sync/coder.h"
 
 namespace hybridsync {
+
+// Of a last round that brings nothing but what its owner had left out.
+inline constexpr double kRestWeight = std::numeric_limits<double>::min();
 
 class Averager {
  public:
@@ -24,10 +32,19 @@ class Averager {
     ByteSpan bytes;
     double weight = 0;  // more than 0
   };
-  // The bytes of the result. `last`: with all that was left out before, plainly. Nothing when a
-  // term is no code: `bad` is its index then.
-  std::optional<Bytes> mean(int fragment, Mode mode, std::span<const Term> terms, bool last,
-                            size_t& bad);
+  // The bytes of the result on top of the lineage `chain`. `last`: with all that was left out
+  // before, plainly, if that is all there is, too. Empty where there is nothing to bring. Nothing
+  // when a term is no code: `bad` is its index then.
+  std::optional<Bytes> mean(int fragment, Mode mode, uint64_t chain, std::span<const Term> terms,
+                            bool last, size_t& bad);
+  // The newest mean of a fragment led to this lineage: keeps what it left out.
+  void publish(int fragment, Version version, uint64_t chain);
+  // Nobody goes back to a version before `oldest` any more: drops what was kept there. Gives the
+  // squared norm of what no round of this owner has brought in.
+  double forget(int fragment, Version oldest);
+
+  // What is kept for a lineage; none where nothing is.
+  std::span<const float> left_out(int fragment, uint64_t chain) const;
 
   // The numbers of a result; empty where they are no code. Valid until the next call.
   ConstValues numbers(int fragment, ByteSpan bytes);
@@ -35,12 +52,25 @@ class Averager {
   const CodingCosts& costs() const { return coder_.costs(); }
 
  private:
+  struct Kept {
+    Version version = 0;
+    uint64_t chain = 0;
+    std::vector<float> residual;
+    bool spent = false;  // a round of this owner on top of it was published
+  };
+  struct Residuals {
+    std::vector<Kept> kept;     // by version
+    std::vector<float> coming;  // of the newest mean
+    uint64_t onto = 0;          // on top of which it is
+    double lost = 0;            // squared norm, since it was last told
+  };
+
   ConstValues numbers(const Fragment& fragment, ByteSpan bytes, std::vector<std::byte>& memory);
   Bytes code(const Fragment& fragment, std::span<const float> mean, bool last);
 
   const FragmentTable table_;
   Coder coder_;
-  std::map<int, std::vector<float>> residuals_;  // by fragment
+  std::map<int, Residuals> residuals_;  // by fragment
   std::vector<std::byte> scratch_;
 };
 

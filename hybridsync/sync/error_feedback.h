@@ -34,6 +34,8 @@ class ErrorFeedback {
   void move(Values rest);
   // The squared norm of what was forgotten on purpose since the last call.
   double take_forgotten() { return std::exchange(forgotten_, 0); }
+  // The residual where it is not in the parameters; empty: nothing is kept there.
+  std::span<const float> beside() const { return beside_; }
   // Of bytes that were contributed: their numbers. Valid until the next call.
   ConstValues numbers(ByteSpan bytes);
 

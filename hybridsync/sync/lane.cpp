@@ -274,6 +274,7 @@ void Lane::suspect(Micros now) {
 }
 
 void Lane::leave() {
+  for (const auto& [f, seat] : seats_) forget_residuals(f, seat.lineage().version + 1);
   const Message message{options_.self, 0, -1, Leave{}};
   for (int node = 0; node < options_.table.nodes; ++node)
     for (Channel channel : {Channel::control, Channel::bulk})
@@ -396,10 +397,14 @@ std::optional<SideData> Lane::merged_side(const Seat& seat, const Close& close, 
 // The owner's arithmetic: the mean of what was contributed, and the merged side data. The lineage
 // moves on here before the result is published.
 void Lane::act(Seat& seat, const CloseRound& action, Micros now) {
-  const Close& close = action.close;
+  Close close = action.close;
   const int f = seat.fragment();
   const auto mean = mean_of(seat, close);
   if (!mean) return;
+  const auto abstains = [](const Contribution& c) { return c.weight == 0; };
+  if (!mean->empty() &&
+      std::all_of(close.contributions.begin(), close.contributions.end(), abstains))
+    close.contributions.front().weight = kRestWeight;
   bool side_ok = true;
   const auto side = merged_side(seat, close, side_ok);
   if (!side_ok)
@@ -411,10 +416,12 @@ void Lane::act(Seat& seat, const CloseRound& action, Micros now) {
   bodies_[f][payload.handle] = body;
   const uint64_t after = compute(seat, close.mode, body);
   for (int node : close.skipped) desk_.count([&](Ledger& l) { l.skip(node); });
-  perform(seat, seat.publish(close, after, named.values, named.side, now), now);
+  Actions actions = seat.publish(close, after, named.values, named.side, now);
+  averager_.publish(f, seat.lineage().version, seat.lineage().chain);
+  perform(seat, std::move(actions), now);
 }
 
-// Empty where everybody abstained; nothing after a failure.
+// Empty where there is nothing to bring; nothing after a failure.
 std::optional<Bytes> Lane::mean_of(const Seat& seat, const Close& close) {
   const auto& bodies = bodies_[seat.fragment()];
   std::vector<Averager::Term> terms;
@@ -426,9 +433,8 @@ std::optional<Bytes> Lane::mean_of(const Seat& seat, const Close& close) {
     terms.push_back({values_in(bodies.at(c.values.handle)), c.weight});
     nodes.push_back(c.node);
   }
-  if (terms.empty()) return Bytes{};
   size_t bad = 0;
-  auto mean = averager_.mean(seat.fragment(), close.mode, terms, last, bad);
+  auto mean = averager_.mean(seat.fragment(), close.mode, seat.lineage().chain, terms, last, bad);
   if (!mean) refuse(nodes[bad], "numbers that are no code");
   return mean;
 }
@@ -471,6 +477,8 @@ void Lane::act(Seat& seat, const Advanced& action, Micros) {
       if (e.node == options_.self.node && e.incarnation == options_.self.incarnation)
         l.applied_at(e.age, e.samples);
   });
+  const Version back = options_.views ? options_.policy.staleness + 1 : 0;
+  forget_residuals(f, std::max(r.stable, r.version - back));
   Moved moved{r, action.own, {}, side_in(coming.body)};
   if (r.mode == Mode::gradient) moved.body = coming.body;
   desk_.set_coding(averager_.costs());
@@ -519,6 +527,11 @@ void Lane::act(Seat&, const Disagreement& action, Micros) {
 }
 
 // --- what is left behind
+
+void Lane::forget_residuals(int f, Version oldest) {
+  const double lost = averager_.forget(f, oldest);
+  if (lost > 0) desk_.count([&](Ledger& l) { l.lost_squared_norm += lost; });
+}
 
 void Lane::sweep(const Seat& seat) {
   auto& bodies = bodies_[seat.fragment()];

@@ -60,6 +60,7 @@ class Lane {
 
   const std::map<int, Seat>& seats() const { return seats_; }
   const Coordinator* coordinator() const { return coordinator_ ? &*coordinator_ : nullptr; }
+  const Averager& averager() const { return averager_; }
   // Payloads that are kept for a fragment.
   size_t payloads(int fragment) const;
 
@@ -107,6 +108,7 @@ class Lane {
   std::optional<SideData> merged_side(const Seat& seat, const Close& close, bool& ok) const;
   Values momentum(int fragment);
   std::optional<Bytes> mean_of(const Seat& seat, const Close& close);
+  void forget_residuals(int fragment, Version oldest);
   void sweep(const Seat& seat);
   void count_abstentions(const Seat& seat);
   void publish_status(const Seat& seat);

@@ -29,11 +29,11 @@ struct Count {
 struct Ledger {
   Count contributed;  // made, abstentions included
   Count applied;
-  Count returned;  // progress again
-  Count dropped;   // thrown away, as configured
-  Count restored;  // were applied in a tail that was dropped; progress again
-  Count lost;      // with such a tail, or with a process that died
-  double lost_squared_norm = 0;
+  Count returned;                   // progress again
+  Count dropped;                    // thrown away, as configured
+  Count restored;                   // were applied in a tail that was dropped; progress again
+  Count lost;                       // with such a tail, or with a process that died
+  double lost_squared_norm = 0;     // also what an owner had left out when it stopped being one
   double decayed_squared_norm = 0;  // forgotten on purpose: by gamma, error_feedback below 1
   std::vector<int64_t> ages;        // applied contributions by age in versions, from 0
   // As owner, by node: rounds that closed without it for its lateness.

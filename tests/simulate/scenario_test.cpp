@@ -7,6 +7,7 @@
 
 #include "hybridsync/config/error.h"
 #include "hybridsync/config/load.h"
+#include "hybridsync/sync/coder.h"
 
 namespace hybridsync {
 namespace {
@@ -30,6 +31,9 @@ TEST(Scenario, SeedsCoverWhatThereIs) {
   std::set<FaultKind> kinds;
   std::set<Late> late;
   std::set<bool> views, deadlines;
+  std::set<CodecKind> codecs;
+  std::set<Residual> residuals;
+  std::set<double> feedbacks, gammas;
   for (uint64_t seed = 1; seed <= 500; ++seed) {
     const Scenario s = random_scenario(seed);
     nodes.insert(s.nodes.size());
@@ -39,6 +43,11 @@ TEST(Scenario, SeedsCoverWhatThereIs) {
     views.insert(s.views);
     deadlines.insert(s.policy.deadline > 0);
     for (const Fault& f : s.faults) kinds.insert(f.kind);
+    codecs.insert(s.codec.kind);
+    if (s.codec.kind == CodecKind::fp32) continue;
+    residuals.insert(Coder(s.codec).residual());
+    feedbacks.insert(s.codec.error_feedback);
+    gammas.insert(s.codec.gamma);
   }
   EXPECT_EQ(nodes, (std::set<size_t>{2, 3, 4, 5, 6}));
   EXPECT_EQ(fragments, (std::set<size_t>{1, 2, 3, 4}));
@@ -47,6 +56,10 @@ TEST(Scenario, SeedsCoverWhatThereIs) {
   EXPECT_EQ(late.size(), 3u);
   EXPECT_EQ(views.size(), 2u);
   EXPECT_EQ(deadlines.size(), 2u);
+  EXPECT_EQ(codecs.size(), 9u);
+  EXPECT_EQ(residuals.size(), 2u);
+  EXPECT_EQ(feedbacks, (std::set<double>{0, 0.9, 1}));
+  EXPECT_EQ(gammas, (std::set<double>{0.9, 1}));
 }
 
 TEST(Scenario, TheCoordinatorsNodeComesBackAndFaultsWithoutViewsCanBeMended) {
@@ -117,6 +130,7 @@ size = 3
 strategy = "delayed"
 staleness = 1
 deadline = "1 s"
+codec = "int4"
 emulate = { rate = "8 Mbit/s", rtt = "20 ms", step = "10 ms", speeds = "1 1 0.5" }
 )";
 
@@ -130,6 +144,8 @@ TEST(Scenario, ComesFromAConfiguration) {
   EXPECT_EQ(s.policy.staleness, 1);
   EXPECT_EQ(s.policy.deadline, 1'000'000);
   EXPECT_TRUE(s.views);
+  EXPECT_EQ(s.codec.kind, CodecKind::int4);
+  EXPECT_THAT(s.to_text(), HasSubstr("codec int4 (residual auto, error_feedback 1.0, gamma 0.9)"));
   const Fault crash{100, FaultKind::crash, {1}, 1, 200};
   EXPECT_EQ(scripted_scenario(parse(kConfig, "c.toml"), {crash}, 5).faults,
             std::vector<Fault>{crash});

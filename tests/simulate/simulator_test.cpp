@@ -44,6 +44,37 @@ TEST(Simulator, EverySeedKeepsEveryPromise) {
     EXPECT_GT(t.faults.at(kind), 0) << kind;
 }
 
+struct Coding {
+  const char* name;
+  CodecKind kind;
+};
+class CodedRuns : public testing::TestWithParam<Coding> {};
+
+// Identical anchors, exactly once and the accounts of what codes leave out, whatever goes wrong.
+TEST_P(CodedRuns, KeepEveryPromise) {
+  Seeds options;
+  options.first = 20'001;
+  options.count = std::min<int64_t>(kSeeds, 250);
+  const SeedsResult result =
+      run_seeds(options, [](uint64_t seed) { return random_scenario(seed, GetParam().kind); });
+  for (const SimulatedRun& failed : result.failed)
+    ADD_FAILURE() << "seed " << failed.seed << ": " << name(failed.breach->rule) << ": "
+                  << failed.breach->text;
+  const Tally& t = result.tally;
+  EXPECT_EQ(result.failures, 0);
+  EXPECT_GE(t.rounds, 1000);
+  EXPECT_GT(t.faults.size(), 5u);
+  std::cout << t.runs << " seeds, " << t.rounds << " results, " << t.views << " view changes\n";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, CodedRuns,
+    testing::Values(Coding{"bf16", CodecKind::bf16}, Coding{"fp16", CodecKind::fp16},
+                    Coding{"int8", CodecKind::int8}, Coding{"int4", CodecKind::int4},
+                    Coding{"int2", CodecKind::int2}, Coding{"sign", CodecKind::sign},
+                    Coding{"levels", CodecKind::levels}, Coding{"top_k", CodecKind::top_k}),
+    [](const auto& info) { return std::string(info.param.name); });
+
 TEST(Simulator, ASeedIsARunToTheBitWhateverTheThreads) {
   const int64_t seeds = std::min<int64_t>(kSeeds, 200);
   const SeedsResult one = run(seeds, 1);
@@ -109,6 +140,17 @@ TEST(Faults, MistakesNameFileLineAndKey) {
   EXPECT_NE(mistake_in("[[fault]]\nat = \"1 s\"\nkind = \"crash\"\nnode = 2\n"), "");
   EXPECT_NE(mistake_in("[[fault]]\nkind = \"crash\"\nnode = 1\n"), "");
   EXPECT_NE(mistake_in("[[fault]]\nat = \"1 s\"\nkind = \"crash\"\nnode = 1\nfro = 2\n"), "");
+}
+
+TEST(Simulator, AConfigurationsCodecIsRun) {
+  Config config = four_nodes();
+  config.tiers[1].codec.kind = CodecKind::top_k;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const Scenario scenario = random_scenario(config, seed);
+    EXPECT_EQ(scenario.codec, config.tiers[1].codec);
+    const SimulatedRun run = simulate(scenario, false);
+    EXPECT_FALSE(run.breach) << "seed " << seed << ": " << run.breach->text;
+  }
 }
 
 TEST(Simulator, GradientRoundsAreRefused) {

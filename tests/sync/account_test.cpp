@@ -41,11 +41,12 @@ void keep_all(Values) {}
 template <class T>
 struct Bench {
   Bench(std::vector<T> start, int staleness, Schedule schedule = kPeriodic,
-        std::function<void(Values)> round = keep_all)
+        std::function<void(Values)> round = keep_all, const CodecOptions& codec = {})
       : theta(std::move(start)),
         table{1, 1, {{0, real_of<T>(), 0, static_cast<int64_t>(theta.size())}}},
         desk(table, {0}),
-        account(table.fragments[0], kNode, staleness, schedule, desk, std::move(round)) {
+        account(table.fragments[0], kNode, staleness, schedule, desk, std::move(round),
+                std::make_shared<Coder>(codec)) {
     if (schedule.mode(0) == Mode::delta) set_anchor();
   }
 
@@ -64,8 +65,8 @@ struct Bench {
   void train(T by) { train(std::vector<T>(theta.size(), by)); }
 
   // Offers what there is; what the comm side gets.
-  Draft contribute() {
-    account.contribute(values(), false, nullptr);
+  Draft contribute(bool finished = false) {
+    account.contribute(values(), finished, nullptr);
     auto work = desk.take_work();
     EXPECT_EQ(work.drafts.size(), 1u);
     return work.drafts.at(0);
@@ -301,6 +302,32 @@ TEST(Account, ParametersThatAreNotFiniteStartAgainFromTheAnchorAndAreCounted) {
 }
 
 // --- when
+
+// A last contribution may consist of nothing else, and has no steps then.
+TEST(Account, WhatCodesLeftOutComesBackLikeWork) {
+  CodecOptions codec;
+  codec.kind = CodecKind::int2;
+  codec.residual = Residual::buffer;
+  F by(64);
+  for (size_t i = 0; i < by.size(); ++i) by[i] = static_cast<float>(i) / 4;
+  Bench<float> b(F(64, 10), 1, kPeriodic, keep_all, codec);
+  b.train(by);
+  const Draft coded = b.contribute();
+  F sent(64);
+  ASSERT_TRUE(Coder(codec).decode(*coded.body.bytes, std::span<float>(sent)));
+  b.result({coded.contribution}, sent);
+  (void)b.apply();
+  const Draft rest = b.contribute(true);
+  ASSERT_EQ(rest.contribution.steps, 0);
+  ASSERT_GT(rest.contribution.weight, 0);
+  b.give_back(rest.contribution, ReturnReason::late);
+  (void)b.apply();
+  b.result({}, F(64, 0));
+  (void)b.apply();
+  const auto again = numbers<float>(b.contribute(true).body);
+  ASSERT_EQ(again.size(), 64u);
+  for (size_t i = 0; i < by.size(); ++i) EXPECT_NEAR(sent[i] + again[i], by[i], 1e-5) << i;
+}
 
 TEST(Account, IsCalledOnlyWhereNodesMayLag) {
   for (const int s : {0, 1}) {

@@ -1,0 +1,99 @@
+// An owner's residual belongs to the lineage that it led to, and nothing of it goes without a
+// count.
+#include "hybridsync/sync/averager.h"
+
+#include <gtest/gtest.h>
+
+#include "hybridsync/math/arithmetic.h"
+
+namespace hybridsync {
+namespace {
+
+using F = std::vector<float>;
+constexpr size_t kCount = 64;
+
+class AveragerTest : public testing::Test {
+ protected:
+  static CodecOptions codec() {
+    CodecOptions codec;
+    codec.kind = CodecKind::sign;
+    return codec;
+  }
+
+  // A round on top of `onto` that leads to `chain`; what its members get.
+  F round(uint64_t onto, Version version, uint64_t chain, const F& mean, bool last = false) {
+    const auto bytes = std::as_bytes(std::span<const float>(mean));
+    std::vector<Averager::Term> terms;
+    if (!mean.empty()) terms.push_back({bytes, 2.0});
+    size_t bad = 0;
+    const auto code = averager.mean(0, Mode::delta, onto, terms, last, bad);
+    F numbers;
+    if (code && !code->empty()) {
+      const auto all = std::get<std::span<const float>>(averager.numbers(0, *code));
+      numbers.assign(all.begin(), all.end());
+    }
+    averager.publish(0, version, chain);
+    return numbers;
+  }
+  F left_out(uint64_t chain) const {
+    const auto all = averager.left_out(0, chain);
+    return {all.begin(), all.end()};
+  }
+  static double squared(const F& x) { return squared_norm(std::span<const float>(x)); }
+
+  static F ramp() {
+    F mean(kCount);
+    for (size_t i = 0; i < kCount; ++i) mean[i] = static_cast<float>(i) - 20;
+    return mean;
+  }
+
+  FragmentTable table{1, 1, {{0, Real::f32, 0, kCount}}};
+  Averager averager{table, codec()};
+};
+
+TEST_F(AveragerTest, TheNextRoundOnTheSameLineageBringsWhatWasLeftOut) {
+  const F first = round(0, 1, 11, ramp());
+  const F last = round(11, 2, 12, F(kCount), true);
+  for (size_t i = 0; i < kCount; ++i) EXPECT_NEAR(first[i] + last[i], ramp()[i], 1e-5);
+  EXPECT_EQ(left_out(12), F(kCount));
+}
+
+TEST_F(AveragerTest, AnotherLineageStartsFromNothing) {
+  const F first = round(0, 1, 11, ramp());
+  EXPECT_NE(round(11, 2, 12, ramp()), first);
+  EXPECT_EQ(round(99, 2, 13, ramp()), first);
+}
+
+TEST_F(AveragerTest, ADroppedTailRollsItBack) {
+  (void)round(0, 1, 11, ramp());
+  const F before = left_out(11), tail = round(11, 2, 12, ramp());
+  (void)round(12, 3, 13, ramp());
+  EXPECT_EQ(round(11, 2, 22, ramp()), tail);
+  EXPECT_EQ(left_out(11), before);
+  EXPECT_TRUE(left_out(12).empty());
+  EXPECT_TRUE(left_out(13).empty());
+  EXPECT_EQ(averager.forget(0, 2), 0) << "a round brought it in, and what was dropped is no loss";
+  EXPECT_TRUE(left_out(11).empty());
+  EXPECT_FALSE(left_out(22).empty());
+}
+
+TEST_F(AveragerTest, WhatNobodyBringsInIsCountedAsLost) {
+  (void)round(0, 1, 11, ramp());
+  const double lost = squared(left_out(11));
+  EXPECT_GT(lost, 0);
+  EXPECT_EQ(averager.forget(0, 1), 0) << "another result on top of it may still be its own";
+  EXPECT_EQ(averager.forget(0, 2), lost);
+  EXPECT_EQ(averager.forget(0, 3), 0) << "told once";
+}
+
+TEST_F(AveragerTest, ARoundInWhichAllAbstainKeepsItAndALastOneBringsIt) {
+  (void)round(0, 1, 11, ramp());
+  const F rest = left_out(11);
+  EXPECT_TRUE(round(11, 2, 12, {}).empty());
+  EXPECT_EQ(left_out(12), rest);
+  EXPECT_EQ(round(12, 3, 13, {}, true), rest);
+  EXPECT_TRUE(round(13, 4, 14, {}, true).empty()) << "there is nothing any more";
+}
+
+}  // namespace
+}  // namespace hybridsync
