@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
+#include "hybridsync/decide/codec_cost.h"
 #include "hybridsync/decide/fragments.h"
 #include "hybridsync/decide/policy.h"
 #include "hybridsync/decide/schedule.h"
@@ -19,6 +21,7 @@ class Outlook {
         needs_(needs),
         tier_(config.outer_tier()),
         policy_(make_policy(config, std::llround(1e6 * tier_.emulate.rtt))),
+        cost_(codec_cost(tier_.codec)),
         vector_bytes_(4 * needs.layout.count_f32 + 8 * needs.layout.count_f64),
         table_(plan_fragments(needs.layout.count_f32, needs.layout.count_f64, config.nodes(),
                               config.ranks_per_node(), tier_.fragment_bytes)) {}
@@ -97,6 +100,9 @@ class Outlook {
         unresolved() == 1 ? "a contribution" : std::to_string(unresolved()) + " contributions";
     bytes("rounds in flight", share * (unresolved() + 1),
           contributions + " and a result per fragment");
+    if (coded())
+      bytes("residuals", share * (2 + 2.0 / config_.nodes()),
+            "at most: what codes leave out, here and of the means that it owns");
     if (!delayed()) return;
     bytes("result log", share / config_.nodes() * policy_.log_results(),
           std::to_string(policy_.log_results()) + " per fragment that it owns");
@@ -118,6 +124,7 @@ class Outlook {
     bytes("largest fragment", static_cast<double>(table_.largest_bytes()));
     const int64_t every = make_schedule(config_).every;
     count("steps between rounds", every);
+    if (coded()) bits_per_number();
     const double sent = most_sent();
     bytes("sent by a node per round", sent, "contributions, and results of fragments it owns");
     bytes("sent by a node per step", sent / static_cast<double>(every));
@@ -125,6 +132,18 @@ class Outlook {
     const double on_wire = tier_.emulate.rate > 0 ? sent * 8 / tier_.emulate.rate : 0;
     seconds("a round on the emulated link", on_wire + tier_.emulate.rtt,
             "bytes / rate + one round trip");
+  }
+
+  bool coded() const { return tier_.codec.kind != CodecKind::fp32; }
+  double coded_bytes(const Fragment& f) const {
+    return static_cast<double>(f.count) * (f.type == Real::f32 ? cost_.bits / 8 : 8);
+  }
+  void bits_per_number() {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g", cost_.bits);
+    figures_.push_back(
+        {group_, "bits per number", cost_.bits, text,
+         cost_.exact ? "instead of 32" : "instead of 32, about: it depends on them"});
   }
 
   void rounds() {
@@ -166,8 +185,7 @@ class Outlook {
     std::vector<double> sent(config_.nodes());
     for (const Fragment& f : table_.fragments) {
       for (int node = 0; node < config_.nodes(); ++node)
-        sent[node] +=
-            static_cast<double>(f.bytes()) * (node == table_.owner(f.id) ? config_.nodes() - 1 : 1);
+        sent[node] += coded_bytes(f) * (node == table_.owner(f.id) ? config_.nodes() - 1 : 1);
     }
     return *std::max_element(sent.begin(), sent.end());
   }
@@ -203,6 +221,7 @@ class Outlook {
   const ModelNeeds& needs_;
   const TierConfig tier_;
   const Policy policy_;
+  const CodecCost cost_;
   const int64_t vector_bytes_;
   const FragmentTable table_;
   std::string group_;

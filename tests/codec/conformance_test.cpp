@@ -6,6 +6,7 @@
 #include <random>
 #include <thread>
 
+#include "hybridsync/decide/codec_cost.h"
 #include "hybridsync/math/codec/codec.h"
 
 namespace hybridsync {
@@ -212,6 +213,20 @@ TEST_P(Conformance, DamageIsRefusedOrHarmless) {
     if (!codec_->decode(damaged, out)) continue;
     for (float x : out) ASSERT_TRUE(std::isfinite(x)) << "try " << i;
   }
+}
+
+// The planner's formula is what the code takes.
+TEST_P(Conformance, CostsWhatThePlannerSays) {
+  const size_t count = 1 << 20;
+  const CodecCost cost = codec_cost(GetParam().options);
+  const auto code = encode(*codec_, normal(count, 11), 0, {});
+  ASSERT_TRUE(code);
+  const double bits = 8.0 * static_cast<double>(code->size()) / count;
+  if (cost.exact)
+    EXPECT_EQ(bits, cost.bits);
+  else
+    EXPECT_NEAR(bits, cost.bits,
+                (GetParam().options.selection == Selection::chunks ? 0.03 : 0.12) * cost.bits);
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, Conformance, testing::ValuesIn(kCodecs),

@@ -63,6 +63,18 @@ TEST(DryRun, ForeseesTheTrafficOfARound) {
   EXPECT_DOUBLE_EQ(between["a round on the emulated link"], sent * 8 / 1e6 + 0.2);
 }
 
+TEST(DryRun, ForeseesWhatCodesSave) {
+  const std::string tiers =
+      "tier = [{size = 2}, {size = 3, strategy = 'periodic', every = 5, codec = 'int4'}]";
+  const Json json = figures(tiers, needs(96000));
+  const Json& between = json["between nodes"];
+  EXPECT_EQ(between["bits per number"], 4 + 1 / 64.);
+  EXPECT_NEAR(double(between["sent by a node per round"]), 2 * (4 + 1 / 64.) / 8 * 96000 * 2 / 3.,
+              300);
+  EXPECT_EQ(json["memory per rank"]["residuals"], (2 + 2 / 3.) * 4 * 96000 / 2);
+  EXPECT_FALSE(figures(kThreeNodes, needs(6000))["between nodes"].contains("bits per number"));
+}
+
 TEST(DryRun, OneAnchorIsEnoughForGradients) {
   const Json json = figures("tier = [{size = 2}, {size = 3}]", needs(6000));
   EXPECT_EQ(json["memory per rank"]["anchor"], 12000);

@@ -1,0 +1,18 @@
+// What a number costs on the wire: the planner's side of every codec.
+#pragma once
+
+#include "hybridsync/config/codec_options.h"
+
+namespace hybridsync {
+
+struct CodecCost {
+  double bits = 32;   // per number of a long vector
+  bool exact = true;  // false: it depends on the numbers; then for normal ones, about
+};
+
+// fp32, bf16, fp16, int8, int4, int2, sign: exactly, with the scales of full blocks of 1,024.
+// levels: measured. top_k: density (value bits + H2(density) / density), positions at their
+// entropy, and two 16-bit numbers for each group of values.
+CodecCost codec_cost(const CodecOptions& options);
+
+}  // namespace hybridsync
