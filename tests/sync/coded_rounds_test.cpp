@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "hybridsync/decide/codec_cost.h"
 #include "tests/sync/vector_replica.h"
 
 namespace hybridsync {
@@ -32,6 +33,7 @@ struct End {
   std::vector<float> theta;
   StepRecord last;
   int64_t sent = 0;
+  int64_t before = 0, after = 0;  // of coding, by its node
 };
 
 // Every node pulls with a constant gradient of its own, which is different for every parameter.
@@ -43,6 +45,8 @@ std::vector<End> train(const Config& config, int steps = kSteps) {
     rank.on_record = [&](const StepRecord& r) {
       end.last = r;
       end.sent += r.bytes_sent_slow;
+      end.before += r.codec_bytes_before;
+      end.after += r.codec_bytes_after;
     };
     rank.shape = [](size_t i) { return std::sin(static_cast<float>(7 * i)); };
     for (int step = 0; step < steps; ++step) {
@@ -94,6 +98,40 @@ TEST_P(CodedRounds, SynchronousOnesGiveInTheEndWhatPlainOnesGive) {
   EXPECT_LT(distance(ends[0].theta, expected[0].theta), 2e-5);
   const int64_t whole = expected[0].sent;
   EXPECT_LT(ends[0].sent, whole * (GetParam().kind <= CodecKind::fp16 ? 0.65 : 0.45));
+}
+
+// Each way 2 b N (M - 1) / M per node and round, with b the code's bits: a contribution to every
+// other owner, and the results of what the node owns to all others.
+TEST_P(CodedRounds, BytesAreWhatTheCostFormulaSays) {
+  const Config config = coded(two_tiers(1, 3, Strategy::periodic, 4), codec());
+  const auto ends = train(config);
+  const CodecCost cost = codec_cost(config.tiers[1].codec);
+  const FragmentTable table =
+      plan_fragments(3008, 0, 3, 1, config.tiers[1].fragment_bytes);  // in lines of 64 bytes
+  double numbers = 0, of_a_round = 0;
+  for (const Fragment& f : table.fragments) numbers += static_cast<double>(f.count);
+  constexpr int kRounds = kSteps / 4;
+  int64_t before = 0, after = 0, sent = 0;
+  for (const End& end : ends) {
+    before += end.before;
+    after += end.after;
+    sent += end.sent;
+  }
+  // Three contributions and a result; the last round is plain and not counted.
+  EXPECT_EQ(before, kRounds * 4 * 4 * numbers);
+  const auto make = make_codec(config.tiers[1].codec);
+  for (const Fragment& f : table.fragments)
+    of_a_round += static_cast<double>(make->bound(static_cast<size_t>(f.count)));
+  if (cost.exact)
+    EXPECT_EQ(after, kRounds * 4 * of_a_round);
+  else
+    EXPECT_LT(after, kRounds * 4 * of_a_round);
+  // On the wire: two contributions, and the result twice; in the last round plainly.
+  const double plain_round = 4 * numbers * 4;
+  const double messages = 4.0 * static_cast<double>(table.fragments.size()) * (kRounds + 2);
+  constexpr double kHeaders = 600;  // bytes of a message beside its numbers, and the small messages
+  EXPECT_GT(sent, after + plain_round);
+  EXPECT_LT(sent, after + plain_round + kHeaders * messages);
 }
 
 TEST_P(CodedRounds, LateOnesLoseNothing) {
