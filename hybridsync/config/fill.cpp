@@ -7,6 +7,7 @@
 #include "hybridsync/config/load.h"
 #include "hybridsync/config/nearest.h"
 #include "hybridsync/config/place.h"
+#include "hybridsync/config/presets.h"
 #include "hybridsync/config/rules.h"
 
 namespace hybridsync {
@@ -97,6 +98,16 @@ void read_table(Config& config, const Place& table, const Value& value) {
   }
 }
 
+// Before the tier's own keys are read, so that each of them can be overridden.
+void apply_preset(TierConfig& config, size_t i, const Value& tier) {
+  for (const auto& entry : *tier.as<Value::Table>()) {
+    const auto* name = entry.key == "strategy" ? entry.value.as<std::string>() : nullptr;
+    const Preset* preset = name ? find_preset(*name) : nullptr;
+    if (preset && i > 0) preset->apply(config);
+    if (preset && i == 0) config.strategy = Strategy::periodic;  // which the rules refuse there
+  }
+}
+
 void read_tiers(Config& config, const Value& tiers) {
   const auto* list = tiers.as<Value::List>();
   if (!list) {
@@ -109,6 +120,7 @@ void read_tiers(Config& config, const Value& tiers) {
     if (!tier.as<Value::Table>()) refuse(tier, {"tier", i}, wrong_type("a table", tier));
     if (i >= kMostTiers) refuse(tier, {"tier", i}, too_many_tiers());
     config.tiers.push_back(default_tier(i));
+    apply_preset(config.tiers.back(), i, tier);
     read_table(config, {"tier", i}, tier);
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "hybridsync/config/presets.h"
 #include "hybridsync/config/units.h"
 
 namespace hybridsync {
@@ -193,6 +194,23 @@ Section start() {
           "first steps that are purely synchronous, before the tiers' own strategies take over")}};
 }
 
+// A preset's name stands for what it made of the tier before its keys were read.
+Kind<Strategy> strategy() {
+  Choices names{{"every_step", "periodic", "delayed"},
+                {"top_k", "streaming", "async_local", "replay"}};
+  Kind<Strategy> kind = choice<Strategy>(names);
+  for (const Preset& preset : presets()) names.names.push_back(preset.name);
+  kind.description = joined(names.names);
+  kind.convert = [names](const Value& value, Strategy& out) {
+    size_t index = 0;
+    const Complaint complaint = choose(value, names, index);
+    if (complaint.empty() && index <= static_cast<size_t>(Strategy::delayed))
+      out = static_cast<Strategy>(index);
+    return complaint;
+  };
+  return kind;
+}
+
 Section every_tier() {
   const auto key = in_tier(Scope::every_tier);
   using T = TierConfig;
@@ -207,13 +225,13 @@ Section every_tier() {
               "`site`"),
           key("size", &T::size, size_or_auto(kMostUnits),
               "units that it joins: ranks, or nodes; `auto`: what train.ranks leaves"),
-          key("strategy", &T::strategy,
-              choice<Strategy>(
-                  {{"every_step", "periodic", "delayed"},
-                   {"top_k", "diloco", "sparse_loco", "streaming", "async_local", "replay"}}),
+          key("strategy", &T::strategy, strategy(),
               "`every_step` averages gradients in each step; `periodic` averages parameters every "
               "`every` steps; `delayed` does the same without waiting for nodes that lag; the "
-              "innermost tier is always `every_step`"),
+              "innermost tier is always `every_step`. Presets are `periodic` with other defaults: "
+              "`diloco` (Douillard et al. 2023: every = 500, outer lr 0.7, Nesterov momentum 0.9) "
+              "and `sparse_loco` (2025: every = 15, top_k of 1/64 with 2 bits, error_feedback "
+              "0.95 beside the parameters)"),
       }};
 }
 

@@ -160,7 +160,7 @@ TEST(Mistakes, NotAvailableInThisVersion) {
 TEST(Mistakes, ChoicesOfLaterVersions) {
   EXPECT_EQ(mistake_in("[[tier]]\n[[tier]]\nstrategy = \"top_k\""),
             "h.toml:3: tier[1].strategy = \"top_k\": is not available in this version; available: "
-            "every_step, periodic, delayed");
+            "every_step, periodic, delayed, diloco, sparse_loco");
   EXPECT_EQ(
       mistake_in("[[tier]]\ngroup = \"nccl\""),
       "h.toml:2: tier[0].group = \"nccl\": is not available in this version; available: auto, "

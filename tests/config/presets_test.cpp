@@ -1,0 +1,58 @@
+#include "hybridsync/config/presets.h"
+
+#include <gtest/gtest.h>
+
+#include "hybridsync/config/error.h"
+#include "hybridsync/config/load.h"
+#include "tests/config/message_of.h"
+
+namespace hybridsync {
+namespace {
+
+TierConfig outer_tier(const std::string& keys) {
+  return parse("[[tier]]\n[[tier]]\nsize = 2\n" + keys, "preset.toml").tiers[1];
+}
+
+TEST(Presets, AreWhatTheirPapersSay) {
+  const TierConfig diloco = outer_tier("strategy = 'diloco'");
+  EXPECT_EQ(diloco.strategy, Strategy::periodic);
+  EXPECT_EQ(diloco.every, 500);
+  EXPECT_EQ(diloco.outer, (OuterConfig{0.7, 0.9, true}));
+  EXPECT_EQ(diloco.codec, CodecOptions{});
+  const TierConfig sparse = outer_tier("strategy = 'sparse_loco'");
+  EXPECT_EQ(sparse.every, 15);
+  EXPECT_EQ(sparse.outer, OuterConfig{});
+  EXPECT_EQ(sparse.codec.kind, CodecKind::top_k);
+  EXPECT_EQ(sparse.codec.value_bits, 2);
+  EXPECT_EQ(sparse.codec.error_feedback, 0.95);
+}
+
+TEST(Presets, YieldToTheUsersKeysWhereverTheyStand) {
+  for (const std::string keys : {"strategy = 'diloco'\nevery = 8\ncodec = 'int4'",
+                                 "every = 8\ncodec = 'int4'\nstrategy = 'diloco'"}) {
+    const TierConfig tier = outer_tier(keys);
+    EXPECT_EQ(tier.every, 8) << keys;
+    EXPECT_EQ(tier.codec.kind, CodecKind::int4) << keys;
+    EXPECT_EQ(tier.outer.momentum, 0.9) << keys;
+  }
+  const Config set = parse("[[tier]]\n[[tier]]\nsize = 2", "preset.toml",
+                           {"tier.1.strategy=diloco", "tier.1.every=8"});
+  EXPECT_EQ(set.tiers[1].every, 8);
+  EXPECT_EQ(set.tiers[1].outer.lr, 0.7);
+}
+
+TEST(Presets, ArePrintedAsWhatTheyBecame) {
+  const Config config = parse("[[tier]]\n[[tier]]\nsize = 2\nstrategy = 'sparse_loco'", "a.toml");
+  const Config again = parse(to_toml(config), "a.toml");
+  EXPECT_EQ(again.tiers, config.tiers);
+  EXPECT_EQ(to_toml(config).find("sparse_loco"), std::string::npos);
+}
+
+TEST(Presets, AreNothingForTheInnermostTier) {
+  const std::string mistake =
+      message_of([] { (void)parse("[[tier]]\nstrategy = 'diloco'", "a.toml"); });
+  EXPECT_NE(mistake.find("a.toml:2: tier[0].strategy"), std::string::npos) << mistake;
+}
+
+}  // namespace
+}  // namespace hybridsync
