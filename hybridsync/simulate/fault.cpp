@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <limits>
 #include <sstream>
 
 #include "hybridsync/config/error.h"
@@ -141,10 +142,17 @@ class Reading {
   int nodes_;
 };
 
+// In the largest unit of which it is one or more, with six digits at the most.
 std::string text_of(Micros time) {
-  std::string text = quantity_text(static_cast<double>(time) / 1e6, duration_units());
-  std::erase(text, '"');
-  return text;
+  const double seconds = static_cast<double>(time) / 1e6;
+  const auto& units = duration_units();
+  const auto in = [&](const Unit& unit) { return seconds / unit.times * unit.per; };
+  auto unit = std::find_if(units.begin(), units.end(), [&](const Unit& u) { return in(u) >= 1; });
+  if (unit == units.end())
+    unit = std::find_if(units.begin(), units.end(), [](const Unit& u) { return u.name == "s"; });
+  char number[32];
+  std::snprintf(number, sizeof number, "%.6g", in(*unit));
+  return std::string(number) + " " + unit->name;
 }
 
 }  // namespace
@@ -155,8 +163,8 @@ std::string to_text(const Fault& fault) {
   std::string text = text_of(fault.at) + ": " + std::string(name(fault.kind)) + " of node";
   for (int node : fault.nodes) text += (node == fault.nodes[0] ? " " : ", ") + std::to_string(node);
   if (takes_factor(fault.kind)) text += " by " + number_text(fault.factor);
-  if (fault.lasts > 0) text += " for " + text_of(fault.lasts);
-  return text;
+  if (fault.lasts > 0) return text + " for " + text_of(fault.lasts);
+  return is_for_good(fault.kind) ? text : text + " for good";
 }
 
 std::vector<Fault> parse_faults(std::string_view text, const std::string& name, int nodes) {
@@ -179,10 +187,12 @@ std::vector<Fault> parse_faults(std::string_view text, const std::string& name, 
 }
 
 std::vector<Fault> load_faults(const std::string& path, int nodes) {
+  if (std::filesystem::is_directory(path))
+    throw ConfigError(path + ": is a folder; name a file of faults");
   std::ifstream file(path, std::ios::binary);
+  if (!file) throw ConfigError(path + ": cannot be read: " + std::strerror(errno));
   std::ostringstream text;
-  if (!file || !(text << file.rdbuf()))
-    throw ConfigError(path + ": cannot be read: " + std::strerror(errno));
+  text << file.rdbuf();
   return parse_faults(text.str(), path, nodes);
 }
 

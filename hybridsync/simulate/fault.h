@@ -37,7 +37,7 @@ struct Fault {
   bool operator==(const Fault&) const = default;
 };
 
-// "2.5 s: crash of node 1 for 500 ms"
+// "2.5 s: crash of node 1 for 500 ms", "1 s: freeze of node 2 for good"
 std::string to_text(const Fault& fault);
 
 // TOML with one [[fault]] per fault, in any order of time:

@@ -57,7 +57,7 @@ std::vector<int> some_nodes(int nodes, int count, Random& random) {
   return all;
 }
 
-// Faults over the time that training is likely to take. At most one node goes for good, and never
+// Faults over the time that training takes at least. At most one node goes for good, and never
 // that of the coordinator: without it views do not change any more.
 class Faults {
  public:
@@ -132,18 +132,33 @@ void set_rules(Scenario& s, const Config& config, Micros round_trip) {
   s.codec = config.outer_tier().codec;
 }
 
-// How long a round takes at least, with the slowest node.
-Micros round_time(const Scenario& s) {
-  Micros step = 0;
-  for (const NodeProfile& node : s.nodes) step = std::max(step, node.step);
-  return step * s.schedule.every + 2 * s.link.delay + s.link.jitter;
+// How long a round takes at least: as long as it takes the slowest of those that it waits for.
+double round_time(const Scenario& s) {
+  std::vector<Micros> steps;
+  for (const NodeProfile& node : s.nodes) steps.push_back(node.step);
+  std::sort(steps.begin(), steps.end());
+  const auto all = static_cast<int>(steps.size());
+  const int awaited = s.policy.staleness == 0 ? all : s.policy.quorum_of(all);
+  const Micros training = steps[static_cast<size_t>(awaited) - 1] * s.schedule.every;
+  const Micros wire = 2 * s.link.delay;
+  return static_cast<double>(s.policy.staleness == 0 ? training + wire : std::max(training, wire));
+}
+
+// How long training takes at least, in microseconds: a node runs ahead by s + 1 intervals at most.
+double training_time(const Scenario& s, int64_t rounds) {
+  const auto interval = static_cast<double>(s.schedule.every);
+  const double most = (s.policy.staleness + 1) * interval / round_time(s);
+  double steps = 0;  // of all nodes, in a microsecond
+  for (const NodeProfile& node : s.nodes)
+    steps += std::min(1 / static_cast<double>(node.step), most);
+  return static_cast<double>(rounds) * interval * static_cast<double>(s.nodes.size()) / steps;
 }
 
 void set_length(Scenario& s, int64_t rounds, Random& random) {
   s.samples_per_step = random.between(1, 4);
   s.total_samples =
       rounds * s.schedule.every * static_cast<int64_t>(s.nodes.size()) * s.samples_per_step;
-  s.faults = Faults(s, rounds * round_time(s), random.fork(2)).make();
+  s.faults = Faults(s, static_cast<Micros>(training_time(s, rounds)), random.fork(2)).make();
 }
 
 void set_clock(NodeProfile& node, Random& random) {
@@ -247,6 +262,25 @@ void check_faults(const Config& config, const Scenario& s) {
   }
 }
 
+// Enough for every fault to happen while there is training, except those that are too far away: a
+// million events at the most.
+int64_t rounds_for(const Scenario& s, const std::vector<Fault>& faults) {
+  constexpr int64_t kLeast = 20, kMostEvents = 1'000'000;
+  const auto nodes = static_cast<int64_t>(s.nodes.size());
+  const auto fragments = static_cast<int64_t>(s.table.fragments.size());
+  const int64_t most = kMostEvents / (nodes * (2 * s.schedule.every + 8 * fragments));
+  const double one = training_time(s, 1);
+  int64_t rounds = kLeast;
+  for (const Fault& f : faults) {
+    for (const Micros until : {f.at, f.at + f.lasts}) {
+      const double needed = kLeast + 2 * static_cast<double>(until) / one;
+      if (needed <= static_cast<double>(most))
+        rounds = std::max(rounds, static_cast<int64_t>(needed));
+    }
+  }
+  return rounds;
+}
+
 Scenario configured(const Config& config, uint64_t seed, Random& random) {
   check_nodes(config);
   const TierConfig tier = config.outer_tier();
@@ -257,6 +291,7 @@ Scenario configured(const Config& config, uint64_t seed, Random& random) {
   s.link.jitter = s.link.delay / 10;
   s.link.bytes_per_second = tier.emulate.rate / 8;
   set_rules(s, config, 2 * half);
+  if (const std::string why = unsuitable(config, s.policy); !why.empty()) throw ConfigError(why);
   s.views = tier.deadline > 0;
   for (int n = 0; n < config.nodes(); ++n) {
     NodeProfile node;
@@ -271,12 +306,6 @@ Scenario configured(const Config& config, uint64_t seed, Random& random) {
 }
 
 }  // namespace
-
-Micros Scenario::calm_from() const {
-  Micros end = 0;
-  for (const Fault& f : faults) end = std::max(end, f.at + f.lasts);
-  return end;
-}
 
 std::string Scenario::to_text() const {
   static constexpr std::string_view kLate[] = {"fold", "return", "drop"};
@@ -333,10 +362,7 @@ Scenario random_scenario(const Config& config, uint64_t seed) {
 Scenario scripted_scenario(const Config& config, std::vector<Fault> faults, uint64_t seed) {
   Random random(seed);
   Scenario s = configured(config, seed, random);
-  // Long enough for every fault to happen while there is training.
-  Micros end = 0;
-  for (const Fault& f : faults) end = std::max(end, f.at + f.lasts);
-  set_length(s, 20 + 2 * end / round_time(s), random);
+  set_length(s, rounds_for(s, faults), random);
   s.faults = std::move(faults);
   check_faults(config, s);
   return s;

@@ -43,8 +43,6 @@ struct Scenario {
   int64_t samples_per_step = 1;
   int64_t total_samples = 0;  // the end of training
 
-  // The last fault's end: from then on all has to go well.
-  Micros calm_from() const;
   // One line: what is special about it.
   std::string to_text() const;
 };

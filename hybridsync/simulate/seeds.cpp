@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <mutex>
 #include <thread>
 
@@ -18,6 +19,8 @@ struct Common {
   SeedsResult result;
   std::vector<uint64_t> failed;
   int64_t done = 0;
+  int64_t threw_at = 0;  // where there is one:
+  std::exception_ptr thrown;
 };
 
 void take(const SimulatedRun& run, Common& common) {
@@ -27,28 +30,47 @@ void take(const SimulatedRun& run, Common& common) {
   ++common.done;
 }
 
+// Whoever has a smaller index has it already: the exception that stays is always the same.
+void give_up(int64_t index, int64_t count, Common& common) {
+  const std::lock_guard lock(common.mutex);
+  if (!common.thrown || index < common.threw_at) {
+    common.thrown = std::current_exception();
+    common.threw_at = index;
+  }
+  common.next = count;
+}
+
 }  // namespace
 
 SeedsResult run_seeds(const Seeds& seeds, const std::function<Scenario(uint64_t)>& scenario_of,
                       const std::function<void(int64_t)>& progress) {
   const auto start = Clock::now();
   Common common;
+  const auto one = [&](int64_t index) {
+    SimulatedRun run = simulate(scenario_of(seeds.first + static_cast<uint64_t>(index)), false);
+    const std::lock_guard lock(common.mutex);
+    take(run, common);
+    if (seeds.count == 1) common.result.only = std::move(run);
+    if (progress) progress(common.done);
+  };
   const auto work = [&] {
     while (true) {
       const int64_t index = common.next++;
       if (index >= seeds.count) return;
-      const SimulatedRun run =
-          simulate(scenario_of(seeds.first + static_cast<uint64_t>(index)), false);
-      const std::lock_guard lock(common.mutex);
-      take(run, common);
-      if (progress) progress(common.done);
+      try {
+        one(index);
+      } catch (...) {
+        give_up(index, seeds.count, common);
+      }
     }
   };
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   const int64_t wanted = seeds.threads > 0 ? seeds.threads : static_cast<int64_t>(cores);
-  std::vector<std::thread> threads;
-  for (int64_t i = 0; i < std::min(wanted, seeds.count); ++i) threads.emplace_back(work);
-  for (std::thread& t : threads) t.join();
+  {
+    std::vector<std::jthread> threads;
+    for (int64_t i = 0; i < std::min(wanted, seeds.count); ++i) threads.emplace_back(work);
+  }
+  if (common.thrown) std::rethrow_exception(common.thrown);
   std::sort(common.failed.begin(), common.failed.end());
   common.result.failures = static_cast<int64_t>(common.failed.size());
   common.failed.resize(std::min(common.failed.size(), seeds.most_failures));

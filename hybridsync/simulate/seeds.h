@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "hybridsync/simulate/simulator.h"
@@ -21,12 +22,14 @@ struct SeedsResult {
   Tally tally;
   int64_t failures = 0;
   std::vector<SimulatedRun> failed;  // the first by seed, with traces
+  std::optional<SimulatedRun> only;  // the run, if it was one; without its trace
   uint64_t course = 0;               // the same for the same runs, whatever the number of threads
   double seconds = 0;
 };
 
 // `scenario_of` is called from all threads. `progress` (may be null): from one of them at a time,
-// with the number of runs so far.
+// with the number of runs so far. What either throws ends everything and is thrown here; of several
+// exceptions that of the first seed.
 SeedsResult run_seeds(const Seeds& seeds, const std::function<Scenario(uint64_t)>& scenario_of,
                       const std::function<void(int64_t)>& progress = nullptr);
 

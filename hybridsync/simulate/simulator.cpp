@@ -23,7 +23,11 @@ constexpr Micros kLeastWake = 5, kMostWake = 50;
 // longest pauses of the protocol are a question asked for the fourth time (8 s) and the time for
 // which a node that was removed for a cut stays out (some seconds).
 constexpr Micros kPatience = 60 * kSecond;
-constexpr int64_t kMostEvents = 4'000'000;
+constexpr int64_t kMostEvents = 4'000'000;  // without a new version: then a run is stopped
+// Events that steps and heartbeats do not explain, and what they explain at the most.
+constexpr int64_t kSpareEvents = 500'000, kEventsPerStep = 50, kEventsPerHeartbeat = 20;
+// Without any training in them: at the end, and while nodes come back.
+constexpr Version kEmptyVersions = 1000;
 
 struct Event {
   enum class Kind : uint8_t { message, lost, tick, step, look, begin, end };
@@ -91,6 +95,13 @@ class Simulation {
   void check_anchor(Node& n, const Seat& seat);
   void check_left_out(const Node& n, const Seat& seat);
   void check_progress();
+  Micros patience() const;
+  bool stays_cut(const Node& n) const;
+  bool kept_back(const Node& n) const;
+  bool promised() const;
+  std::string for_good() const;
+  void stand_still(int fragment, Version newest);
+  void check_events();
   void check_reports(Node& n);
   bool is_newest(const Seat& seat) const;
   bool all_done();
@@ -124,8 +135,11 @@ class Simulation {
   };
   std::vector<Begun> begun_;                          // by fault
   std::vector<std::pair<Version, Micros>> progress_;  // by fragment: newest version, and since when
+  // From then on nothing goes wrong, until the next fault begins.
   Micros now_ = 0, calm_from_ = 0;
+  int64_t moved_at_ = 0;  // the event of the newest version of any fragment
   bool stranded_ = false;
+  std::string note_;  // where a run ends otherwise than it should, and may
   int64_t payload_bytes_ = 0;
   uint64_t order_ = 0;
   uint64_t run_ = run_hash("simulated");
@@ -146,8 +160,7 @@ Simulation::Simulation(const Scenario& scenario, bool trace)
       oracle_(scenario, start_of(scenario)),
       deferred_(scenario.nodes.size()),
       begun_(scenario.faults.size()),
-      progress_(scenario.table.fragments.size()),
-      calm_from_(scenario.calm_from()) {
+      progress_(scenario.table.fragments.size()) {
   for (const NodeProfile& profile : scenario.nodes) {
     Node& n = nodes_.emplace_back();
     n.number = static_cast<int>(nodes_.size()) - 1;
@@ -175,7 +188,7 @@ SimulatedRun Simulation::run() {
   run.seed = scenario_.seed;
   try {
     for (Node& n : nodes_) start(n, false);
-    while (!oracle_.breach() && !stranded_ && !all_done()) {
+    while (!oracle_.breach() && !stranded_ && note_.empty() && !all_done()) {
       const Event e = events_.top();
       events_.pop();
       now_ = e.at;
@@ -183,7 +196,7 @@ SimulatedRun Simulation::run() {
       handle(e);
       check_progress();
     }
-    if (!oracle_.breach() && !stranded_) check_end();
+    if (!oracle_.breach() && !stranded_ && all_done()) check_end();
   } catch (const std::exception& e) {
     oracle_.broken(Rule::agreement, -1, std::string("the code threw: ") + e.what());
   }
@@ -422,6 +435,7 @@ void Simulation::begin(size_t index) {
                           f.kind != FaultKind::drift;
   if (of_process && !n.process) return;
   begun_[index] = {true, n.life};
+  calm_from_ = std::max(calm_from_, now_ + f.lasts);
   ++tally_.faults[std::string(name(f.kind))];
   say(n.number, -1, [&] { return "FAULT " + to_text(f); });
   switch (f.kind) {
@@ -629,17 +643,115 @@ void Simulation::check_progress() {
   for (size_t f = 0; f < progress_.size(); ++f) {
     auto& [version, since] = progress_[f];
     const Version newest = oracle_.newest(static_cast<int>(f));
-    if (newest != version) progress_[f] = {newest, now_};
+    if (newest != version) {
+      progress_[f] = {newest, now_};
+      moved_at_ = tally_.events;
+    }
+    if (newest > scenario_.total_samples + kEmptyVersions)
+      return oracle_.broken(Rule::progress, static_cast<int>(f),
+                            "no end: there are more versions than samples");
     const Micros start = std::max(since, calm_from_);
-    if (now_ - start <= kPatience) continue;
-    if (nobody_left())
-      stranded_ = true;
-    else
-      oracle_.broken(Rule::progress, static_cast<int>(f),
-                     "version " + std::to_string(newest) + " stands still; " + who_waits());
+    if (now_ - start <= kPatience || now_ - start <= patience()) continue;
+    return stand_still(static_cast<int>(f), newest);
   }
-  if (tally_.events > kMostEvents)
-    oracle_.broken(Rule::progress, -1, "no end after " + std::to_string(kMostEvents) + " events");
+  check_events();
+}
+
+// The protocol's times grow with the round trip, those of training with its steps.
+Micros Simulation::patience() const {
+  double step = 0;
+  for (const Node& n : nodes_)
+    step = std::max(step, static_cast<double>(n.step) * n.slowness * (1 + 20 * n.unevenness));
+  const Policy& policy = scenario_.policy;
+  const auto interval = static_cast<Micros>(step) * (scenario_.schedule.every + 1);
+  return std::max(kPatience, 60 * policy.remind_after) + 4 * policy.deadline +
+         interval * (policy.staleness + 2);
+}
+
+// From somebody who counts.
+bool Simulation::stays_cut(const Node& n) const {
+  const std::optional<View>& view = nodes_.front().disk;
+  return std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& other) {
+    const bool member = !view || view->has({other.number, other.incarnation});
+    return other.number != n.number && member && network_.is_cut(n.number, other.number);
+  });
+}
+
+// Nothing but the end of a fault could let it finish.
+bool Simulation::kept_back(const Node& n) const {
+  return n.freezes > 0 || n.process->busy > 0 || (n.number != 0 && stays_cut(n));
+}
+
+// Whether versions have to go on increasing with the faults that are in force now.
+bool Simulation::promised() const {
+  if (scenario_.views && nodes_.front().freezes > 0) return false;
+  int members = 0, busy = 0;
+  bool trains = false;
+  for (const Node& n : nodes_) {
+    if (!n.process) continue;
+    if (!scenario_.views && (n.freezes > 0 || stays_cut(n))) return false;
+    const bool is_busy = n.process->busy > 0;
+    busy += is_busy;
+    trains = trains || (!kept_back(n) && !n.process->over);
+    const std::optional<View>& view = nodes_.front().disk;
+    members += !view || view->has({n.number, n.incarnation});
+  }
+  if (busy == 0) return true;
+  const Policy& policy = scenario_.policy;
+  return trains && policy.staleness > 0 && members - busy >= policy.quorum_of(members);
+}
+
+// What keeps nodes back; empty: nothing does.
+std::string Simulation::for_good() const {
+  using enum FaultKind;
+  std::string text;
+  for (size_t i = 0; i < begun_.size(); ++i) {
+    const Fault& f = scenario_.faults[i];
+    if (!begun_[i].took || f.lasts > 0) continue;
+    const Node& n = nodes_[static_cast<size_t>(f.nodes[0])];
+    const bool of_pairs = f.kind == cut || f.kind == broken || f.kind == partition;
+    const bool of_process = f.kind == freeze || f.kind == busy;
+    if (!of_pairs && !(of_process && n.process && n.life == begun_[i].life)) continue;
+    text += (text.empty() ? "" : "; ") + to_text(f);
+  }
+  return text;
+}
+
+void Simulation::stand_still(int fragment, Version newest) {
+  if (nobody_left()) {
+    stranded_ = true;
+    return;
+  }
+  const std::string why = for_good();
+  const std::string what = "version " + std::to_string(newest) + " stands still; " + who_waits();
+  const bool breach = why.empty() || promised();
+  // Who cannot come to an end any more counts as gone: then the others have to be at theirs.
+  std::string without;
+  for (Node& n : nodes_) {
+    if (why.empty() || !n.process || !kept_back(n) || n.process->lane.finished()) continue;
+    without += (without.empty() ? "" : ", ") + std::to_string(n.number);
+    end_process(n);
+  }
+  const bool done = !without.empty() && all_done();
+  if (breach && !done) return oracle_.broken(Rule::progress, fragment, what);
+  note_ = (done ? "ended without node " + without : "stood still") + ": " + why;
+  say(0, -1, [&] { return "the run " + note_ + "; " + what; });
+}
+
+void Simulation::check_events() {
+  const auto nodes = static_cast<int64_t>(nodes_.size());
+  const int64_t expected = kEventsPerStep * tally_.steps +
+                           kEventsPerHeartbeat * nodes * (now_ / scenario_.policy.heartbeat);
+  if (tally_.events > kSpareEvents + expected)
+    return oracle_.broken(Rule::progress, -1,
+                          "no end after " + std::to_string(tally_.events) + " events");
+  if (tally_.events - moved_at_ <= kMostEvents) return;
+  note_ = "was stopped after " + std::to_string(kMostEvents) + " events without a new version";
+  for (size_t i = 0; i < begun_.size(); ++i) {
+    const Fault& f = scenario_.faults[i];
+    if (begun_[i].took && f.at + f.lasts >= now_)
+      note_ += ", before the end of a fault: " + to_text(f);
+  }
 }
 
 // Of the members of the view no process lives: whatever they had comes back with them or never.
@@ -767,6 +879,12 @@ void Simulation::finish(SimulatedRun& run) {
   run.trace = std::move(trace_);
   tally_.runs = 1;
   tally_.stranded = stranded_ ? 1 : 0;
+  if (!note_.empty() && !run.breach) tally_.notes[note_] = 1;
+  for (size_t i = 0; i < begun_.size(); ++i) {
+    if (begun_[i].took) continue;
+    run.missed.push_back(i);
+    ++tally_.missed[std::string(name(scenario_.faults[i].kind))];
+  }
   tally_.rounds = oracle_.results();
   tally_.samples = oracle_.sums();
   run.tally = std::move(tally_);
@@ -801,6 +919,8 @@ Tally& Tally::operator+=(const Tally& o) {
   messages += o.messages;
   messages_lost += o.messages_lost;
   for (const auto& [kind, times] : o.faults) faults[kind] += times;
+  for (const auto& [kind, times] : o.missed) missed[kind] += times;
+  for (const auto& [why, times] : o.notes) notes[why] += times;
   ledger += o.ledger;
   samples += o.samples;
   return *this;

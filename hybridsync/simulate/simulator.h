@@ -39,7 +39,11 @@ struct Tally {
   int64_t messages = 0;
   int64_t messages_lost = 0;
   std::map<std::string, int64_t> faults;  // by kind
-  Ledger ledger;                          // of all processes that ended in order
+  std::map<std::string, int64_t> missed;  // by kind: those that did not happen
+  // Runs that ended otherwise than by the end of training on all nodes and broke no promise: why,
+  // and how many of them.
+  std::map<std::string, int64_t> notes;
+  Ledger ledger;  // of all processes that ended in order
   Oracle::Sums samples;
   Tally& operator+=(const Tally& other);
   bool operator==(const Tally&) const = default;
@@ -49,11 +53,23 @@ struct SimulatedRun {
   uint64_t seed = 0;
   std::optional<Breach> breach;
   std::vector<TraceLine> trace;  // only if asked for
+  // Faults that did not happen, by their place in the scenario: the run was over, or the node down.
+  std::vector<size_t> missed;
   Tally tally;
   Micros length = 0;    // on the virtual clock
   uint64_t course = 0;  // the same for the same run
 };
 
+// Versions have to go on increasing while no fault is in force that ends; what faults without an
+// end leave of that promise:
+// - crash, power_off, finish, leave, slow, drift: all of it. Where steps are slow, a pause may be
+// as
+//   long as its steps.
+// - freeze, cut, broken, partition: with views, at the nodes that stay in the view; without, or
+//   where the coordinator's node is frozen, nothing.
+// - busy: at the others, while one of them trains, the quorum does without it and the staleness is
+//   not 0.
+// A run that stands still where nothing promises more ends, with a note that says why.
 SimulatedRun simulate(const Scenario& scenario, bool trace);
 
 }  // namespace hybridsync

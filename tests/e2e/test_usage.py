@@ -108,6 +108,34 @@ def test_refuses_to_compare_unequal_samples(write, tmp_path):
     assert "--allow-different-samples" in done.stderr
 
 
+@pytest.mark.parametrize("arguments, word", [
+    (["--seed", "-1"], "whole number"), (["--seed", "18446744073709551616"], "whole number"),
+    (["--first", "-1"], "whole number"), (["--first", "2", "--seed", "3"], "excludes"),
+    (["--seeds", "2", "--trace"], "--trace"), (["--json", "--trace"], "--trace"),
+    (["--explore", "2", "--seed", "3"], "excludes"), (["--explore", "2", "--json"], "excludes"),
+    (["--explore", "2", "a.toml"], "excludes"), (["--explore", "2", "--faults", "f"], "excludes"),
+    (["a.toml"], "one node only"), (["a.toml", "--seeds", "9"], "one node only"),
+    (["--set", "train.steps=1"], "need a configuration"),
+])
+def test_simulate_refuses_what_it_would_ignore(write, tmp_path, arguments, word):
+    write("a.toml", SMALL)
+    done = program("simulate", *arguments, cwd=tmp_path)
+    assert done.returncode == 2 and done.stdout == "", done.stderr
+    assert word in done.stderr
+
+
+def test_simulate_says_what_became_of_the_faults(write, tmp_path):
+    config = write("a.toml", SMALL + TIERS)
+    fault = '[[fault]]\nat = "%s"\nkind = "freeze"\nnode = 1\n'
+    for_good = write("f.toml", fault % "10 ms" + fault % "90000 s")
+    done = program("simulate", config, "--faults", for_good, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 run stood still: 10 ms: freeze of node 1 for good" in done.stdout
+    assert "25 h: freeze of node 1 for good (did not happen: the run was over)" in done.stdout
+    done = program("simulate", config, "--faults", write("none.toml", ""), cwd=tmp_path)
+    assert done.returncode == 0 and "none.toml holds no fault" in done.stdout
+
+
 def test_refuses_a_report_of_nothing(tmp_path):
     done = program("report", "nothing_here", cwd=tmp_path)
     assert done.returncode == 2 and "nothing_here" in done.stderr

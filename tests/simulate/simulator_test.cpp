@@ -153,6 +153,107 @@ TEST(Simulator, AConfigurationsCodecIsRun) {
   }
 }
 
+TEST(Seeds, WhatAThreadThrowsReachesTheCaller) {
+  Seeds seeds;
+  seeds.count = 40;
+  seeds.threads = 4;
+  try {
+    run_seeds(seeds, [](uint64_t seed) {
+      if (seed >= 5) throw ConfigError("seed " + std::to_string(seed));
+      return random_scenario(seed);
+    });
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const ConfigError& e) {
+    EXPECT_STREQ(e.what(), "seed 5") << "the first, whatever the threads";
+  }
+}
+
+// The note of a run with this fault from 1 s on; of one that breaks a promise, that.
+std::string end_of(FaultKind kind, std::vector<int> nodes, bool views, double factor = 1) {
+  Config config = four_nodes();
+  if (!views) config.tiers.back().deadline = 0;
+  const Fault fault{1'000'000, kind, std::move(nodes), factor, 0};
+  const SimulatedRun run = simulate(scripted_scenario(config, {fault}, 1), false);
+  EXPECT_TRUE(run.missed.empty());
+  if (run.breach) return std::string(name(run.breach->rule)) + ": " + run.breach->text;
+  return run.tally.notes.empty() ? "" : run.tally.notes.begin()->first;
+}
+
+TEST(FaultsForGood, EndARunWithoutABreachWhereNothingIsPromised) {
+  using enum FaultKind;
+  EXPECT_EQ(end_of(cut, {1, 2}, false), "stood still: 1 s: cut of node 1, 2 for good");
+  EXPECT_EQ(end_of(freeze, {1}, false), "stood still: 1 s: freeze of node 1 for good");
+  EXPECT_EQ(end_of(freeze, {0}, true), "stood still: 1 s: freeze of node 0 for good");
+  EXPECT_EQ(end_of(busy, {1}, false), "stood still: 1 s: busy of node 1 for good");
+  EXPECT_EQ(end_of(busy, {0}, true), "stood still: 1 s: busy of node 0 for good");
+}
+
+TEST(FaultsForGood, LeaveTheOthersGoingOnWhereThatIsPromised) {
+  using enum FaultKind;
+  EXPECT_EQ(end_of(cut, {0, 2}, true), "ended without node 2: 1 s: cut of node 0, 2 for good");
+  EXPECT_EQ(end_of(broken, {1, 2}, true),
+            "ended without node 2: 1 s: broken of node 1, 2 for good");
+  EXPECT_EQ(end_of(partition, {0, 2}, true),
+            "ended without node 1, 3: 1 s: partition of node 0, 2 for good");
+  EXPECT_EQ(end_of(freeze, {3}, true), "ended without node 3: 1 s: freeze of node 3 for good");
+  for (const bool views : {false, true}) {
+    EXPECT_EQ(end_of(slow, {0}, views, 1000), "");
+    EXPECT_EQ(end_of(drift, {0}, views, 1e5), "");
+    EXPECT_EQ(end_of(drift, {1}, views, -1e5), "");
+    EXPECT_EQ(end_of(finish, {1}, views), "");
+  }
+  EXPECT_EQ(end_of(crash, {1}, true), "");
+  EXPECT_EQ(end_of(leave, {2}, true), "");
+}
+
+TEST(Simulator, AFarAwayFaultIsNotWaitedFor) {
+  const Fault far{100'000'000'000, FaultKind::crash, {1}, 1, 1'000'000};
+  const SimulatedRun run = simulate(scripted_scenario(four_nodes(), {far}, 1), false);
+  ASSERT_FALSE(run.breach) << run.breach->text;
+  EXPECT_EQ(run.missed, std::vector<size_t>{0});
+  EXPECT_EQ(run.tally.missed.at("crash"), 1);
+  EXPECT_LT(run.length, far.at);
+}
+
+TEST(Simulator, AFaultOfALateMomentHappens) {
+  const Fault late{60'000'000, FaultKind::freeze, {1}, 1, 500'000};
+  const SimulatedRun run = simulate(scripted_scenario(four_nodes(), {late}, 1), false);
+  ASSERT_FALSE(run.breach) << run.breach->text;
+  EXPECT_EQ(run.tally.faults.at("freeze"), 1);
+}
+
+TEST(Simulator, LongStepsAndWaysAreNoStandstill) {
+  for (const int staleness : {0, 2}) {
+    Config config = four_nodes();
+    TierConfig& site = config.tiers.back();
+    site.staleness = staleness;
+    site.deadline = staleness > 0 ? 300 : 0;
+    site.emulate.step = 30;
+    site.emulate.rtt = 5;
+    const SimulatedRun run = simulate(scripted_scenario(config, {}, 1), false);
+    EXPECT_FALSE(run.breach) << run.breach->text;
+    EXPECT_TRUE(run.tally.notes.empty()) << run.tally.notes.begin()->first;
+  }
+}
+
+TEST(Simulator, NearlyAllFaultsOfASeedHappen) {
+  for (const int staleness : {0, 2}) {
+    Config config = four_nodes();
+    config.tiers.back().staleness = staleness;
+    if (staleness == 0) config.tiers.back().deadline = 0;
+    Seeds seeds;
+    seeds.count = 50;
+    const SeedsResult result =
+        run_seeds(seeds, [&](uint64_t seed) { return random_scenario(config, seed); });
+    EXPECT_EQ(result.failures, 0);
+    int64_t happened = 0, missed = 0;
+    for (const auto& [kind, times] : result.tally.faults) happened += times;
+    for (const auto& [kind, times] : result.tally.missed) missed += times;
+    EXPECT_GT(happened, 100);
+    EXPECT_LT(missed * 10, happened) << "only those of nodes that are down";
+  }
+}
+
 TEST(Simulator, GradientRoundsAreRefused) {
   Config config = four_nodes();
   config.start.every_step = 10;
