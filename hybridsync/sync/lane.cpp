@@ -79,6 +79,9 @@ void Lane::join(Micros now) {
 // --- time
 
 void Lane::tick(Micros now) {
+  // After a pause of its own nobody is judged by what was asked before it.
+  if (now - ticked_ > options_.policy.suspect_after) asked_.clear();
+  ticked_ = now;
   Desk::Work work = desk_.take_work();
   for (const auto& [f, hash] : work.anchors) {
     Seat& seat = seats_.at(f);
@@ -134,6 +137,7 @@ void Lane::beat(Micros now) {
   }
   if (epoch == 0 && joining_) return to_coordinator({options_.self, 0, -1, Join{}}, now);
   to_coordinator({options_.self, epoch, -1, beat}, now);
+  suspect_silent(now);
   suspect(now);
 }
 
@@ -163,6 +167,7 @@ void Lane::deliver(const Message& m, Micros now) {
     pulse_->answered(answer->counter, now);
     for (auto& [f, seat] : seats_) seat.coordinator_heard(pulse_->answered_at());
   } else if (std::holds_alternative<ViewMessage>(m.body)) {
+    asked_.clear();  // others may be asked now
     for (auto& [f, seat] : seats_) perform(seat, seat.on(m, now), now);
   } else if (const auto found = seats_.find(m.fragment); found != seats_.end()) {
     perform(found->second, found->second.on(m, now), now);
@@ -187,6 +192,7 @@ void Lane::on_message(Received received, Micros now) {
   const auto decoded = decode(received.header, received.body, {run_, received.from});
   if (const auto* b = std::get_if<BadFrame>(&decoded)) return refuse(received.from, b->why);
   suspects_.erase(received.from);
+  asked_.erase(received.from);
   auto wire = read_message(std::get<Frame>(decoded));
   if (!wire) return refuse(received.from, "fields that do not fit the message");
   Message& message = wire->message;
@@ -273,6 +279,17 @@ void Lane::suspect(Micros now) {
     to_coordinator({options_.self, view.epoch, -1, Suspect{node}}, now);
 }
 
+// A comm thread always answers REMIND, however busy its node is: one that does not, while the
+// coordinator hears both, is cut off from this node.
+void Lane::suspect_silent(Micros now) {
+  if (!options_.views) return;
+  const View view = seats_.empty() ? View{} : seats_.begin()->second.view();
+  for (const auto& [node, since] : asked_) {
+    const Process* process = view.find(node);
+    if (process && now - since > 2 * options_.policy.suspect_after) suspects_[node] = *process;
+  }
+}
+
 void Lane::leave() {
   for (const auto& [f, seat] : seats_) forget_residuals(f, seat.lineage().version + 1);
   const Message message{options_.self, 0, -1, Leave{}};
@@ -341,6 +358,7 @@ void Lane::act(Seat& seat, const Send& action, Micros now) {
 }
 
 void Lane::send(int to, const Message& message, const Body& body) {
+  if (std::holds_alternative<Remind>(message.body)) asked_.try_emplace(to, ticked_);
   const SharedBytes& bytes = body.bytes ? body.bytes : nothing();
   const Channel channel =
       bytes->empty() && !keeps_order(message) ? Channel::control : Channel::bulk;

@@ -83,6 +83,7 @@ class Lane {
   void on_message(Received received, Micros now);
   void on_lost(const PeerLost& lost, Micros now);
   void suspect(Micros now);
+  void suspect_silent(Micros now);
   void on_leave(int node);
   void check_left();
   bool has_left(int node) const;
@@ -126,6 +127,9 @@ class Lane {
   bool joining_ = false;
   // Members to which the connection broke, by node, until something comes again.
   std::map<int, Process> suspects_;
+  // Since when members that were asked with REMIND have been silent, by node.
+  std::map<int, Micros> asked_;
+  Micros ticked_ = 0;
 
   std::map<int, std::map<uint64_t, Body>> bodies_;  // by fragment, then handle
   uint64_t next_handle_ = 1;

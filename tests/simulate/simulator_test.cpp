@@ -191,6 +191,7 @@ TEST(FaultsForGood, EndARunWithoutABreachWhereNothingIsPromised) {
 TEST(FaultsForGood, LeaveTheOthersGoingOnWhereThatIsPromised) {
   using enum FaultKind;
   EXPECT_EQ(end_of(cut, {0, 2}, true), "ended without node 2: 1 s: cut of node 0, 2 for good");
+  EXPECT_EQ(end_of(cut, {1, 2}, true), "ended without node 2: 1 s: cut of node 1, 2 for good");
   EXPECT_EQ(end_of(broken, {1, 2}, true),
             "ended without node 2: 1 s: broken of node 1, 2 for good");
   EXPECT_EQ(end_of(partition, {0, 2}, true),
