@@ -9,7 +9,7 @@
 namespace hybridsync {
 namespace {
 
-constexpr size_t kParameters = 3000;
+constexpr size_t kParameters = 5000;
 constexpr int kSteps = 60;
 
 CodecOptions codec_of(CodecKind kind, Residual residual, double error_feedback = 1) {
