@@ -98,5 +98,18 @@ TEST(Mixed, RefusesALengthThatIsNotThatOfThePart) {
     }
 }
 
+TEST(Mixed, RefusesAPartThatIsNoCode) {
+  const auto codec = make_mixed(int4(), kRanges);
+  Floats none;
+  const Code code = *encoded(*codec, cases(100).front().values, 0, none);
+  Code infinite = code;
+  infinite[8] = std::byte{0x80};
+  infinite[9] = std::byte{0x7f};
+  EXPECT_FALSE(decoded(*codec, infinite, 100));
+  Code shorter = code;
+  shorter.pop_back();
+  EXPECT_FALSE(decoded(*codec, shorter, 100));
+}
+
 }  // namespace
 }  // namespace hybridsync
