@@ -1,6 +1,7 @@
 #include "hybridsync/math/codec/mixed.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "hybridsync/math/codec/dense.h"
