@@ -7,13 +7,13 @@
 
 namespace hybridsync {
 
-Averager::Averager(const FragmentTable& table, const CodecOptions& codec)
-    : table_(table), coder_(codec) {}
+Averager::Averager(const FragmentTable& table, const CodecOptions& codec, const SmallTensors& small)
+    : table_(table), coders_(codec, small) {}
 
 bool Averager::fits(int fragment, Mode mode, size_t bytes) const {
   const Fragment& f = table_.fragments[fragment];
   const auto whole = static_cast<size_t>(f.bytes());
-  const bool coded = mode == Mode::delta && coder_.codes(f.type);
+  const bool coded = mode == Mode::delta && coders_.codes(f.type);
   return bytes == whole || (coded && 0 < bytes && bytes < whole);
 }
 
@@ -38,16 +38,16 @@ std::optional<Bytes> Averager::mean(int fragment, Mode mode, uint64_t chain,
   Bytes result(static_cast<size_t>(f.bytes()));
   const Values out = values_at(result.data(), f.type, static_cast<size_t>(f.count));
   if (!terms.empty()) weighted_mean(values, weights, out);
-  if (mode == Mode::gradient || !coder_.codes(f.type)) return result;
+  if (mode == Mode::gradient || !coders_.codes(f.type)) return result;
   return code(f, std::get<std::span<float>>(out), last);
 }
 
 Bytes Averager::code(const Fragment& f, std::span<const float> mean, bool last) {
-  const auto beta = static_cast<float>(coder_.options().error_feedback);
+  const auto beta = static_cast<float>(coders_.options().error_feedback);
   Residuals& r = residuals_[f.id];
   if (beta > 0) r.coming.resize(mean.size());
   if (last) return Coder::plain(mean, beta, r.coming);
-  if (auto coded = coder_.encode(mean, beta, r.coming)) return *coded;
+  if (auto coded = coders_.of(f.id)->encode(mean, beta, r.coming)) return *coded;
   // Where the sum would not be finite the residual is void.
   r.lost += squared_norm(left_out(f.id, r.onto));
   std::fill(r.coming.begin(), r.coming.end(), 0.0f);
@@ -91,7 +91,7 @@ ConstValues Averager::numbers(const Fragment& f, ByteSpan bytes, std::vector<std
     return as_const(values_at(const_cast<std::byte*>(bytes.data()), f.type, count));
   memory.resize(static_cast<size_t>(f.bytes()));
   const Values out = values_at(memory.data(), f.type, count);
-  if (!coder_.decode(bytes, out)) return as_const(values_at(nullptr, f.type, 0));
+  if (!coders_.of(f.id)->decode(bytes, out)) return as_const(values_at(nullptr, f.type, 0));
   return as_const(out);
 }
 

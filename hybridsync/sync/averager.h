@@ -23,7 +23,7 @@ inline constexpr double kRestWeight = std::numeric_limits<double>::min();
 
 class Averager {
  public:
-  Averager(const FragmentTable& table, const CodecOptions& codec);
+  Averager(const FragmentTable& table, const CodecOptions& codec, const SmallTensors& small = {});
 
   // Could these be a fragment's numbers, by their length?
   bool fits(int fragment, Mode mode, size_t bytes) const;
@@ -49,7 +49,7 @@ class Averager {
   // The numbers of a result; empty where they are no code. Valid until the next call.
   ConstValues numbers(int fragment, ByteSpan bytes);
 
-  const CodingCosts& costs() const { return coder_.costs(); }
+  CodingCosts costs() const { return coders_.costs(); }
 
  private:
   struct Kept {
@@ -69,7 +69,7 @@ class Averager {
   Bytes code(const Fragment& fragment, std::span<const float> mean, bool last);
 
   const FragmentTable table_;
-  Coder coder_;
+  const Coders coders_;
   std::map<int, Residuals> residuals_;  // by fragment
   std::vector<std::byte> scratch_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "hybridsync/wire/wait.h"
 
@@ -22,8 +23,8 @@ class Stopwatch {
 
 }  // namespace
 
-Coder::Coder(const CodecOptions& options) : options_(options) {
-  if (options.kind != CodecKind::fp32) codec_ = make_codec(options);
+Coder::Coder(const CodecOptions& options, std::vector<IndexRange> small) : options_(options) {
+  if (options.kind != CodecKind::fp32) codec_ = make_mixed(make_codec(options), std::move(small));
 }
 
 Residual Coder::residual() const {
@@ -67,6 +68,22 @@ bool Coder::decode(ByteSpan bytes, Values out) {
   const Stopwatch watch(costs_.decode_seconds);
   return codes(type_of(out)) && bytes.size() < all.size() &&
          codec_->decode(bytes, std::get<std::span<float>>(out));
+}
+
+Coders::Coders(const CodecOptions& options, const SmallTensors& small)
+    : shared_(std::make_shared<Coder>(options)) {
+  for (const auto& [f, ranges] : small) own_[f] = std::make_shared<Coder>(options, ranges);
+}
+
+const std::shared_ptr<Coder>& Coders::of(int fragment) const {
+  const auto found = own_.find(fragment);
+  return found == own_.end() ? shared_ : found->second;
+}
+
+CodingCosts Coders::costs() const {
+  CodingCosts sum = shared_->costs();
+  for (const auto& [f, coder] : own_) sum += coder->costs();
+  return sum;
 }
 
 }  // namespace hybridsync

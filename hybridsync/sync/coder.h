@@ -3,6 +3,7 @@
 // that a receiver tells the two apart. Used by one thread.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,13 +12,15 @@
 #include "hybridsync/math/codec/codec.h"
 #include "hybridsync/math/values.h"
 #include "hybridsync/sync/coding_costs.h"
+#include "hybridsync/sync/small_tensors.h"
 #include "hybridsync/wire/bytes.h"
 
 namespace hybridsync {
 
 class Coder {
  public:
-  explicit Coder(const CodecOptions& options = {});
+  // `small`: the numbers that are bf16 where there is a codec.
+  explicit Coder(const CodecOptions& options = {}, std::vector<IndexRange> small = {});
 
   const CodecOptions& options() const { return options_; }
   // Whether numbers of this type are coded at all.
@@ -41,6 +44,21 @@ class Coder {
   std::unique_ptr<Codec> codec_;  // none: everything is plain
   Bytes code_;
   CodingCosts costs_;
+};
+
+// The coders of many fragments. Those without small tensors share one, and its scratch memory.
+class Coders {
+ public:
+  explicit Coders(const CodecOptions& options = {}, const SmallTensors& small = {});
+
+  const std::shared_ptr<Coder>& of(int fragment) const;
+  const CodecOptions& options() const { return shared_->options(); }
+  bool codes(Real type) const { return shared_->codes(type); }
+  CodingCosts costs() const;  // of all
+
+ private:
+  std::shared_ptr<Coder> shared_;
+  std::map<int, std::shared_ptr<Coder>> own_;  // by fragment
 };
 
 }  // namespace hybridsync

@@ -53,7 +53,7 @@ Lane::Lane(Options options, Desk& desk, SendFunction send)
       run_(run_hash(options_.run_id)),
       desk_(desk),
       send_(std::move(send)),
-      averager_(options_.table, options_.codec) {
+      averager_(options_.table, options_.codec, options_.small) {
   for (int f : options_.table.of_lane(options_.lane)) {
     seats_.emplace(f, Seat(f, options_.self, options_.policy, options_.schedule));
     if (options_.outer.momentum != 0) momentum_[f].resize(options_.table.fragments[f].bytes());

@@ -33,6 +33,7 @@ class Lane {
     Policy policy;
     OuterConfig outer;
     CodecOptions codec;
+    SmallTensors small;  // of the table's fragments
     StatsAtSync statistics = StatsAtSync::merge;
     bool heartbeats = false;  // needed to close a round without somebody
     bool views = false;       // members may come and go; otherwise a lost peer ends the run

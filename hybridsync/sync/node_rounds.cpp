@@ -140,16 +140,17 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
   options.policy = policy_;
   options.outer = config.outer_tier().outer;
   options.codec = codec_;
+  options.small = small_tensors(layout, table_, codec_.kind);
+  coders_ = Coders(codec_, options.small);
   options.statistics = statistics_;
   options.heartbeats = policy_.staleness > 0;
   rounds_ = std::make_unique<Rounds>(std::move(options), std::move(exchange));
-  coder_ = std::make_shared<Coder>(codec_);
   for (int f : rounds_->fragments()) {
     const Fragment& fragment = table_.fragments[f];
-    accounts_.emplace(
-        f, Account(
-               fragment, node_number_, policy_.staleness, schedule, rounds_->desk(),
-               [this, fragment](Values values) { replica_.round(fragment, values); }, coder_));
+    accounts_.emplace(f, Account(
+                             fragment, node_number_, policy_.staleness, schedule, rounds_->desk(),
+                             [this, fragment](Values values) { replica_.round(fragment, values); },
+                             coders_.of(f)));
   }
   set_anchor_if_due();
 }
@@ -397,7 +398,7 @@ LaneReport NodeRounds::lane_report() const {
   report.bytes_received = counters.bytes_received;
   report.finished = lane_finished();
   report.ledger = rounds_->desk().ledger();
-  report.coding = coder_->costs();
+  report.coding = coders_.costs();
   report.coding += rounds_->desk().coding();
   return report;
 }

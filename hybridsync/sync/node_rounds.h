@@ -117,10 +117,10 @@ class NodeRounds {
   const size_t side_bytes_;
   size_t lane_bytes_ = 0;
   Policy policy_;
-  CodecOptions codec_;            // with its residual's place decided
-  std::shared_ptr<Coder> coder_;  // of the accounts
-  std::vector<Values> shared_;    // by fragment, in the node's memory: what all ranks take over
-  std::span<std::byte> board_;    // there too: local rank 0's report
+  CodecOptions codec_;          // with its residual's place decided
+  Coders coders_;               // of the accounts
+  std::vector<Values> shared_;  // by fragment, in the node's memory: what all ranks take over
+  std::span<std::byte> board_;  // there too: local rank 0's report
   std::unique_ptr<Rounds> rounds_;
   std::map<int, Account> accounts_;  // of this rank's fragments
   bool anchored_ = false;

@@ -10,7 +10,7 @@
 namespace hybridsync {
 namespace {
 
-constexpr size_t kParameters = 3000;
+constexpr size_t kParameters = 5000;
 constexpr int kSteps = 60;
 
 CodecOptions codec_of(CodecKind kind, Residual residual, double error_feedback = 1) {
@@ -107,7 +107,7 @@ TEST_P(CodedRounds, BytesAreWhatTheCostFormulaSays) {
   const auto ends = train(config);
   const CodecCost cost = codec_cost(config.tiers[1].codec);
   const FragmentTable table =
-      plan_fragments(3008, 0, 3, 1, config.tiers[1].fragment_bytes);  // in lines of 64 bytes
+      plan_fragments(5008, 0, 3, 1, config.tiers[1].fragment_bytes);  // in lines of 64 bytes
   double numbers = 0, of_a_round = 0;
   for (const Fragment& f : table.fragments) numbers += static_cast<double>(f.count);
   constexpr int kRounds = kSteps / 4;

@@ -47,13 +47,18 @@ class VectorReplica final : public Replica {
   double lr_;
 };
 
-// One rank of a run; layout and side data of a model with one parameter of `n` numbers.
+// One rank of a run; layout and side data of a model with these parameters, or one of `n` numbers.
 class TestRank {
  public:
   TestRank(const Config& config, const Environment& environment, size_t n, const Patience& patience,
            float start = 1)
+      : TestRank(config, environment,
+                 std::vector<ParameterShape>{{Real::f32, static_cast<int64_t>(n)}}, patience,
+                 start) {}
+  TestRank(const Config& config, const Environment& environment,
+           const std::vector<ParameterShape>& parameters, const Patience& patience, float start = 1)
       : node(environment.node),
-        layout(plan_buckets({{Real::f32, static_cast<int64_t>(n)}}, 1 << 20)),
+        layout(plan_buckets(parameters, 1 << 20)),
         replica(static_cast<size_t>(layout.count_f32), start, 0.5),
         wires(connect(config, environment, patience)),
         sync({config, environment, layout, SideData{{0}, {{0, {0}, {0}}}, {}}, 1, patience}, wires,
