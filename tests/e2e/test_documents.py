@@ -183,7 +183,7 @@ def listed_keys(file):
 def runs(tmp_path_factory):
     """A whole run of two nodes, and one whose gradients are not finite from the second step on."""
     folder = tmp_path_factory.mktemp("runs")
-    (folder / "a.toml").write_text(SMALL + TIERS)
+    (folder / "a.toml").write_text(SMALL + TIERS + "codec = \"int8\"\n")
     (folder / "b.toml").write_text(SMALL)
     for arguments in (["a.toml", "--name", "whole", "--set", "train.evaluate_every=2"],
                       ["b.toml", "--name", "skips", "--set", "train.lr=1e30"]):
@@ -253,7 +253,7 @@ def test_dry_run_figures(write, tmp_path):
     delayed = TIERS.replace("periodic", "delayed") + 'staleness = 2\ndeadline = "2 s"\n'
     text = docs.section(docs.text_of(COMMAND_LINE), "What --dry-run prints")
     shown = set()
-    for tiers in (TIERS, delayed):
+    for tiers in (TIERS + 'codec = "int4"\n', delayed):
         config = write("a.toml", SMALL + tiers + link)
         figures = json.loads(program("train", config, "--dry-run", "--json", cwd=tmp_path).stdout)
         shown |= {name for group in figures.values() for name in group}
