@@ -21,7 +21,7 @@ endif()
 # No fused multiply-add: everything that is hashed must give the same bits on every machine.
 add_compile_options(-Wall -Wextra -ffp-contract=off)
 if(HYBRIDSYNC_SANITIZE)
-  add_compile_options(-fsanitize=${HYBRIDSYNC_SANITIZE} -fno-omit-frame-pointer -g1)
+  add_compile_options(-fsanitize=${HYBRIDSYNC_SANITIZE} -fno-omit-frame-pointer -g1 -O1)
   add_link_options(-fsanitize=${HYBRIDSYNC_SANITIZE})
 endif()
 
