@@ -1,9 +1,14 @@
 // What a number costs on the wire: the planner's side of every codec.
 #pragma once
 
+#include <cstdint>
+
 #include "hybridsync/config/codec_options.h"
 
 namespace hybridsync {
+
+// Tensors of fewer numbers travel as bf16 beside the code, with codecs of 8 bits and less.
+inline constexpr int64_t kLargeTensor = 4096;
 
 struct CodecCost {
   double bits = 32;   // per number of a long vector

@@ -136,14 +136,24 @@ class Outlook {
 
   bool coded() const { return tier_.codec.kind != CodecKind::fp32; }
   double coded_bytes(const Fragment& f) const {
-    return static_cast<double>(f.count) * (f.type == Real::f32 ? cost_.bits / 8 : 8);
+    return static_cast<double>(f.count) * (f.type == Real::f32 ? bits() / 8 : 8);
+  }
+  // Small tensors travel as bf16 beside the code.
+  double bits() const {
+    if (tier_.codec.kind <= CodecKind::fp16) return cost_.bits;
+    int64_t small = 0;
+    for (const Slice& s : needs_.layout.slices)
+      if (s.type == Real::f32 && s.count < kLargeTensor) small += s.count;
+    const double share = static_cast<double>(small) /
+                         static_cast<double>(std::max<int64_t>(1, needs_.layout.count_f32));
+    return share * 16 + (1 - share) * cost_.bits;
   }
   void bits_per_number() {
     char text[32];
-    std::snprintf(text, sizeof text, "%.3g", cost_.bits);
-    figures_.push_back(
-        {group_, "bits per number", cost_.bits, text,
-         cost_.exact ? "instead of 32" : "instead of 32, about: it depends on them"});
+    std::snprintf(text, sizeof text, "%.3g", bits());
+    const std::string about = cost_.exact ? "" : ", about: it depends on them";
+    figures_.push_back({group_, "bits per number", bits(), text,
+                        "instead of 32" + about + "; the last round is plain"});
   }
 
   void rounds() {

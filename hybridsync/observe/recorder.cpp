@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -138,8 +139,9 @@ void Recorder::write_environment(const Json& object) {
 
 void Recorder::step(const StepRecord& record) {
   const double seconds = record.seconds - last_seconds_;
-  const double rate = seconds > 0 ? static_cast<double>(record.samples - last_samples_) / seconds
-                                  : std::numeric_limits<double>::quiet_NaN();
+  // A total that was estimated may turn out smaller at the end.
+  const auto more = static_cast<double>(std::max<int64_t>(0, record.samples - last_samples_));
+  const double rate = seconds > 0 ? more / seconds : std::numeric_limits<double>::quiet_NaN();
   last_samples_ = record.samples;
   last_seconds_ = record.seconds;
   append(*metrics_, to_json(record, rate));

@@ -839,7 +839,8 @@ void Simulation::check_parameters() {
     const Training& training = n.process->training;
     const bool all_were_there = tally_.views == 0;
     if (scenario_.codec.kind != CodecKind::fp32 && !all_were_there) continue;
-    if (!training.at_rest() || training.keeps_residual()) {
+    const bool flushes = Coder(scenario_.codec).flushes();
+    if (!training.at_rest() || (flushes && training.keeps_residual())) {
       if (all_were_there)
         oracle_.broken(Rule::account, -1,
                        "node " + std::to_string(n.number) + " ends with work that is not applied");

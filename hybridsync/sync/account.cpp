@@ -94,6 +94,7 @@ void Account::contribute(ConstValues parameters, bool finished, const SideData* 
     c.weight = last_weight_;
   Bytes memory;
   const ByteSpan values = encode(c, delta, memory);
+  if (finished) feedback_.end();
   if (c.weight > 0) last_weight_ = c.weight;
   offer(c, values, c.weight > 0 ? side : nullptr);
 }

@@ -33,6 +33,10 @@ Residual Coder::residual() const {
   return sparse && options_.error_feedback > 0 ? Residual::local : Residual::buffer;
 }
 
+bool Coder::flushes() const {
+  return options_.kind != CodecKind::top_k || residual() == Residual::local;
+}
+
 std::optional<Bytes> Coder::encode(std::span<const float> values, float beta,
                                    std::span<float> residual) {
   const Stopwatch watch(costs_.encode_seconds);

@@ -27,6 +27,9 @@ class Coder {
   bool codes(Real type) const { return codec_ && type == Real::f32; }
   // Where a node keeps what a code leaves out.
   Residual residual() const;
+  // Whether a node's last contribution brings that. Not that of top_k beside the parameters: there
+  // it has grown by what was learned again in every round since, and would throw them far off.
+  bool flushes() const;
 
   // The bytes of u = values + beta residual; `residual` becomes what they leave out. Nothing when a
   // number of u is not finite: then `residual` is void. `residual` may be empty.

@@ -33,16 +33,26 @@ std::optional<Bytes> ErrorFeedback::encode_beside(std::span<float> learned, bool
   for (size_t i = 0; i < count_; ++i) learned[i] -= left_out_[i];
   const auto beta = static_cast<float>(coder_->options().error_feedback);
   if (!beside_.empty() && beta < 1) forget(beside_, 1 - beta);
-  auto bytes = last ? std::optional(Coder::plain(learned, beta, beside_))
-                    : coder_->encode(learned, beta, beside_);
+  auto bytes =
+      last ? std::optional(encode_last(learned, beta)) : coder_->encode(learned, beta, beside_);
   if (!bytes) return bytes;
   const auto sent = std::get<std::span<const float>>(numbers(*bytes));
   for (size_t i = 0; i < count_; ++i) left_out_[i] += learned[i] - sent[i];
   return bytes;
 }
 
+Bytes ErrorFeedback::encode_last(std::span<const float> learned, float beta) {
+  if (coder_->flushes()) return Coder::plain(learned, beta, beside_);
+  for (float& e : beside_) e *= beta;
+  return Coder::plain(learned, 0, {});
+}
+
+void ErrorFeedback::end() {
+  if (codes() && !coder_->flushes() && !std::exchange(stays_, true)) forget(beside_, 1);
+}
+
 bool ErrorFeedback::owes(ConstValues learned) const {
-  if (!codes()) return false;
+  if (!codes() || !coder_->flushes()) return false;
   const auto is_zero = [](float x) { return x == 0; };
   if (!local()) return !std::all_of(beside_.begin(), beside_.end(), is_zero);
   const auto p = std::get<std::span<const float>>(learned);

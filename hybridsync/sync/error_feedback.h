@@ -21,9 +21,12 @@ class ErrorFeedback {
   // Whether anything is left out at all.
   bool codes() const { return coder_->codes(type_); }
   // `learned`: what the parameters hold that no contribution does; what they hold only until they
-  // move is taken out of it. The bytes to contribute; `last`: all of it, plainly. Nothing when they
+  // move is taken out of it. The bytes to contribute; `last`: plainly, and all of it where the
+  // coder flushes (otherwise the residual stays beside, counted as forgotten). Nothing when they
   // would not be finite: then what was left out before is gone, too. Only where it codes.
   std::optional<Bytes> encode(Values learned, bool last);
+  // Training is over: what will never be sent is forgotten.
+  void end();
   // Would a last contribution have something to bring, though nothing was learned?
   bool owes(ConstValues learned) const;
   // What the parameters hold beside contributions while nothing is learned. Not known once
@@ -41,6 +44,7 @@ class ErrorFeedback {
 
  private:
   bool local() const { return coder_->residual() == Residual::local; }
+  Bytes encode_last(std::span<const float> learned, float beta);
   void forget(std::span<const float> what, double share);
   std::optional<Bytes> encode_local(std::span<const float> learned, bool last);
   std::optional<Bytes> encode_beside(std::span<float> learned, bool last);
@@ -52,6 +56,7 @@ class ErrorFeedback {
   std::vector<float> left_out_;  // what the parameters still hold of it
   bool holds_left_out_ = false;
   double forgotten_ = 0;
+  bool stays_ = false;  // beside_, for good
   std::vector<std::byte> scratch_;
 };
 

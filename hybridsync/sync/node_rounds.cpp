@@ -89,6 +89,7 @@ bool narrower(const FragmentTable& table, const Replica& replica) {
 CodecOptions suitable_codec(const Config& config, const FragmentTable& table,
                             const Replica& replica) {
   CodecOptions codec = config.outer_tier().codec;
+  if (config.nodes() == 1) return {};  // nothing travels
   if (codec.kind == CodecKind::fp32) return codec;
   for (const Fragment& f : table.fragments)
     if (f.type == Real::f64 && f.count > 0)

@@ -9,12 +9,11 @@
 
 #include "hybridsync/config/codec_options.h"
 #include "hybridsync/decide/buckets.h"
+#include "hybridsync/decide/codec_cost.h"
 #include "hybridsync/decide/fragments.h"
 #include "hybridsync/math/codec/mixed.h"
 
 namespace hybridsync {
-
-inline constexpr int64_t kLargeTensor = 4096;  // numbers of the least that is not small
 
 // By fragment; none where a fragment has none.
 using SmallTensors = std::map<int, std::vector<IndexRange>>;

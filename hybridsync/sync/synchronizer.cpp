@@ -1,5 +1,6 @@
 #include "hybridsync/sync/synchronizer.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <numeric>
@@ -242,6 +243,11 @@ void Synchronizer::leave_round(const std::function<void(const StepRecord&)>& rec
 }
 
 int64_t Synchronizer::samples() const {
+  if (rounds_ && rounds_->finished()) return rounds_->samples();
+  return std::max(most_samples_, estimated_samples());
+}
+
+int64_t Synchronizer::estimated_samples() const {
   if (!rounds_) return std::llround(samples_);
   const double own = static_cast<double>(rounds_->own_samples());
   const double all = static_cast<double>(rounds_->samples());
@@ -299,7 +305,7 @@ StepRecord Synchronizer::begin_record() const {
 
 void Synchronizer::finish_record(StepRecord& record) {
   record.step = step_;
-  record.samples = samples();
+  record.samples = most_samples_ = samples();
   record.rounds = rounds();
   record.loss =
       node_.weight > 0 ? node_.loss_sum / node_.weight : std::numeric_limits<double>::quiet_NaN();

@@ -68,7 +68,8 @@ class Synchronizer {
   void leave(const std::function<void(const StepRecord&)>& record);
 
   int64_t steps() const { return step_; }
-  // Of the whole run; since the newest round the other nodes are taken to be as fast as this one.
+  // Of the whole run; what the other nodes did since the newest round is estimated. Does not go
+  // back, unless at the very end, when it is exact.
   int64_t samples() const;
   int64_t rounds() const { return rounds_ ? rounds_->rounds() : 0; }
   int64_t interval() const { return rounds_ ? rounds_->interval() : 1; }
@@ -96,6 +97,7 @@ class Synchronizer {
   };
 
   bool gradient_mode() const { return rounds_ && rounds_->mode() == Mode::gradient; }
+  int64_t estimated_samples() const;
   void agree(const Window& mine);
   double normalise(double weight);
   double norm() const;
@@ -138,7 +140,8 @@ class Synchronizer {
   std::optional<Report> codec_report_;
   bool judged_ = false;
 
-  double samples_ = 0;  // of the node, since its start
+  double samples_ = 0;        // of the node, since its start
+  int64_t most_samples_ = 0;  // that were estimated so far
 };
 
 }  // namespace hybridsync

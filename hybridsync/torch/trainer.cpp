@@ -132,6 +132,7 @@ class Trainer::Impl {
     do flush();
     while (!synchronizer_->node().finished);
     synchronizer_->leave([this](const StepRecord& r) { report(r); });
+    tell_events();
     completed_.reset();
   }
 
@@ -302,9 +303,13 @@ class Trainer::Impl {
                               record->exchange_seconds;
       report(*record);
     }
-    for (const Report& event : synchronizer_->reports()) on_event_(name_of(event.kind), event.text);
+    tell_events();
     last_close_ = end;
     excluded_since_close_ = 0;
+  }
+
+  void tell_events() {
+    for (const Report& event : synchronizer_->reports()) on_event_(name_of(event.kind), event.text);
   }
 
   void report(StepRecord record) {
