@@ -183,6 +183,7 @@ int run_simulations(const SimulateOptions& options) {
 
 int run_explorer(int depth) {
   ExploreOptions options;
+  options.world.fragments = 2;
   options.depth = depth;
   const ExploreResult result = explore(options);
   std::printf("%zu states, %zu transitions, every state up to depth %d%s\n", result.states,

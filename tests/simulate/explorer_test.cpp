@@ -71,6 +71,12 @@ TEST(Explorer, EverythingOfARestart) {
 
 TEST(Explorer, AllFaultsToADepth) { explore_and_tell({}, kSlower > 1 ? 5 : 8); }
 
+TEST(Explorer, AllFaultsWithTwoFragmentsToADepth) {
+  WorldOptions world;
+  world.fragments = 2;
+  explore_and_tell(world, kSlower > 1 ? 5 : 7);
+}
+
 TEST(Explorer, TheSameWorldHasTheSameStates) {
   const ExploreResult a = explore_and_tell({}, 5), b = explore_and_tell({}, 5);
   EXPECT_EQ(a.states, b.states);
