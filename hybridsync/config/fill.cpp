@@ -100,12 +100,16 @@ void read_table(Config& config, const Place& table, const Value& value) {
 
 // Before the tier's own keys are read, so that each of them can be overridden.
 void apply_preset(TierConfig& config, size_t i, const Value& tier) {
+  bool own_codec = false;
   for (const auto& entry : *tier.as<Value::Table>()) {
+    own_codec = own_codec || entry.key == "codec";
     const auto* name = entry.key == "strategy" ? entry.value.as<std::string>() : nullptr;
     const Preset* preset = name ? find_preset(*name) : nullptr;
     if (preset && i > 0) preset->apply(config);
     if (preset && i == 0) config.strategy = Strategy::periodic;  // which the rules refuse there
   }
+  // A preset's settings of its codec are none of another one.
+  if (own_codec) config.codec = {};
 }
 
 void read_tiers(Config& config, const Value& tiers) {

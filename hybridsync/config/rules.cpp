@@ -82,6 +82,27 @@ Found check_delay(const TierConfig& tier, size_t i) {
   return std::nullopt;
 }
 
+// Keys of other codecs, which would be ignored.
+Found check_uncoded(const CodecOptions& codec, size_t i) {
+  const CodecOptions standard;
+  const auto only = [&](const char* key, const std::string& codecs) {
+    return mistake(key, i, "is for codec = " + codecs + " only; set that, or leave this key out");
+  };
+  if (codec.kind != CodecKind::levels && codec.levels != standard.levels)
+    return only("tier.levels", "\"levels\"");
+  if (codec.kind != CodecKind::top_k) {
+    if (codec.density != standard.density) return only("tier.density", "\"top_k\"");
+    if (codec.value_bits != standard.value_bits) return only("tier.value_bits", "\"top_k\"");
+    if (codec.selection != standard.selection) return only("tier.selection", "\"top_k\"");
+  }
+  if (codec.kind != CodecKind::fp32) return std::nullopt;
+  const std::string lossy = "\"bf16\" and shorter ones";
+  if (codec.error_feedback != standard.error_feedback) return only("tier.error_feedback", lossy);
+  if (codec.residual != standard.residual) return only("tier.residual", lossy);
+  if (codec.gamma != standard.gamma) return only("tier.gamma", lossy);
+  return std::nullopt;
+}
+
 Found check_codec(const TierConfig& tier, size_t i) {
   const CodecOptions& codec = tier.codec;
   if (codec.kind != CodecKind::fp32 && tier.strategy == Strategy::every_step) {
@@ -97,7 +118,7 @@ Found check_codec(const TierConfig& tier, size_t i) {
                    "drops what a code leaves out, which residual = \"local\" keeps; leave one of "
                    "them out");
   }
-  return std::nullopt;
+  return check_uncoded(codec, i);
 }
 
 Found check_tier(const TierConfig& tier, size_t i) {

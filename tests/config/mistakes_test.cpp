@@ -181,12 +181,18 @@ TEST(Mistakes, Codecs) {
   EXPECT_EQ(mistake_in("[[tier]]\n[[tier]]\ncodec = \"int8\""),
             "h.toml:3: tier[1].codec = \"int8\": is for the deltas of \"periodic\" and "
             "\"delayed\"; gradients of every step travel as fp32 in this version");
+  EXPECT_EQ(mistake_in_outer("codec = \"int4\"\ndensity = 0.5"),
+            "h.toml:8: tier[1].density = 0.5: is for codec = \"top_k\" only; set that, or leave "
+            "this key out");
+  EXPECT_EQ(mistake_in_outer("gamma = 0.5"),
+            "h.toml:7: tier[1].gamma = 0.5: is for codec = \"bf16\" and shorter ones only; set "
+            "that, or leave this key out");
   EXPECT_EQ(mistake_in_outer("levels = 4"), "h.toml:7: tier[1].levels = 4: must be 3, 5 or 7");
   EXPECT_EQ(mistake_in_outer("value_bits = 6"),
             "h.toml:7: tier[1].value_bits = 6: must be 16, 8, 4, 2 or 1");
   EXPECT_EQ(mistake_in_outer("density = 0"),
             "h.toml:7: tier[1].density = 0: must be more than 0 and at most 1");
-  EXPECT_EQ(mistake_in_outer("error_feedback = 0\nresidual = \"local\""),
+  EXPECT_EQ(mistake_in_outer("error_feedback = 0\nresidual = \"local\"\ncodec = \"int4\""),
             "h.toml:7: tier[1].error_feedback = 0.0: drops what a code leaves out, which residual "
             "= \"local\" keeps; leave one of them out");
 }

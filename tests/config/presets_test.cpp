@@ -41,6 +41,13 @@ TEST(Presets, YieldToTheUsersKeysWhereverTheyStand) {
   EXPECT_EQ(set.tiers[1].outer.lr, 0.7);
 }
 
+TEST(Presets, OfOneCodecSayNothingOfAnother) {
+  const TierConfig tier = outer_tier("strategy = 'sparse_loco'\ncodec = 'int4'");
+  EXPECT_EQ(tier.every, 15);
+  EXPECT_EQ(tier.codec.kind, CodecKind::int4);
+  EXPECT_EQ(tier.codec.value_bits, CodecOptions{}.value_bits);
+}
+
 TEST(Presets, ArePrintedAsWhatTheyBecame) {
   const Config config = parse("[[tier]]\n[[tier]]\nsize = 2\nstrategy = 'sparse_loco'", "a.toml");
   const Config again = parse(to_toml(config), "a.toml");
