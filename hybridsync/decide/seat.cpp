@@ -349,6 +349,7 @@ Actions Seat::applied(const Result& r, uint64_t after, Micros now) {
     fetch(owner(), true, now, out);
   }
   reached(now, out);
+  abstain_if_busy(now, out);  // the call may have overtaken the result
   arm_remind(now);
   follow(now);
   return out;

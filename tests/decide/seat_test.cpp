@@ -409,6 +409,28 @@ TEST(Seat, ABusyNodeAnswersACallByAbstaining) {
   EXPECT_TRUE(w.seat(2).called());
 }
 
+// A call travels on a channel of its own and may overtake the result that it follows.
+TEST(Seat, ABusyNodeAnswersACallThatOvertookAResult) {
+  World w(3, lag(2));
+  for (int n : {0, 1, 2}) w.contribute(n);
+  std::vector<Send> late;
+  const auto lost = [&](const Send& s) {
+    const bool result = s.to == 2 && is<Result>(s);
+    if (result) late.push_back(s);
+    return result;
+  };
+  w.settle(lost);
+  ASSERT_EQ(late.size(), 1u);
+  w.set_busy(2, true);
+  for (int n : {0, 1}) w.contribute(n);
+  w.settle(lost);
+  EXPECT_TRUE(w.seat(2).called());
+  w.deliver(late[0]);
+  w.settle();
+  ASSERT_EQ(w.told[0].results.size(), 2u) << "it abstained as soon as it could";
+  EXPECT_EQ(w.told[0].results[1].roster[2].weight, 0);
+}
+
 TEST(Seat, WhoIsBusyWhenCalledAlreadyAbstainsAtOnce) {
   World w(3, lag(1));
   for (int n : {0, 1}) w.contribute(n);

@@ -625,9 +625,8 @@ TEST(Accumulation, OuterRoundsCountSteps) {
 TEST(Accumulation, CodesAreForSinglePrecision) {
   const auto train = [](torch::Dtype type, Residual residual) {
     Config config = small_run(1, 2, 1, Strategy::periodic, 2);
-    config.tiers[1].codec.kind = CodecKind::top_k;
+    config.tiers[1].codec.kind = CodecKind::int4;
     config.tiers[1].codec.residual = residual;
-    config.tiers[1].codec.density = 0.1;
     const auto errors = run_world(config, [&](const Environment& e) {
       Bare m;
       Tensor w = m.add("w", torch::zeros({5000}, type));
