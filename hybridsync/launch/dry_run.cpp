@@ -14,6 +14,19 @@
 namespace hybridsync {
 namespace {
 
+// Small tensors travel as bf16 beside the code.
+CodecCost cost_of(const CodecOptions& codec, const Layout& layout) {
+  CodecCost cost = codec_cost(codec);
+  if (codec.kind <= CodecKind::fp16) return cost;
+  int64_t small = 0;
+  for (const Slice& s : layout.slices)
+    if (s.type == Real::f32 && s.count < kLargeTensor) small += s.count;
+  const double share =
+      static_cast<double>(small) / static_cast<double>(std::max<int64_t>(1, layout.count_f32));
+  cost.bits = share * 16 + (1 - share) * cost.bits;
+  return cost;
+}
+
 class Outlook {
  public:
   Outlook(const Config& config, const ModelNeeds& needs)
@@ -21,7 +34,7 @@ class Outlook {
         needs_(needs),
         tier_(config.outer_tier()),
         policy_(make_policy(config, std::llround(1e6 * tier_.emulate.rtt))),
-        cost_(codec_cost(tier_.codec)),
+        cost_(cost_of(tier_.codec, needs.layout)),
         vector_bytes_(4 * needs.layout.count_f32 + 8 * needs.layout.count_f64),
         table_(plan_fragments(needs.layout.count_f32, needs.layout.count_f64, config.nodes(),
                               config.ranks_per_node(), tier_.fragment_bytes)) {}
@@ -136,23 +149,13 @@ class Outlook {
 
   bool coded() const { return tier_.codec.kind != CodecKind::fp32; }
   double coded_bytes(const Fragment& f) const {
-    return static_cast<double>(f.count) * (f.type == Real::f32 ? bits() / 8 : 8);
-  }
-  // Small tensors travel as bf16 beside the code.
-  double bits() const {
-    if (tier_.codec.kind <= CodecKind::fp16) return cost_.bits;
-    int64_t small = 0;
-    for (const Slice& s : needs_.layout.slices)
-      if (s.type == Real::f32 && s.count < kLargeTensor) small += s.count;
-    const double share = static_cast<double>(small) /
-                         static_cast<double>(std::max<int64_t>(1, needs_.layout.count_f32));
-    return share * 16 + (1 - share) * cost_.bits;
+    return static_cast<double>(f.count) * (f.type == Real::f32 ? cost_.bits / 8 : 8);
   }
   void bits_per_number() {
     char text[32];
-    std::snprintf(text, sizeof text, "%.3g", bits());
+    std::snprintf(text, sizeof text, "%.3g", cost_.bits);
     const std::string about = cost_.exact ? "" : ", about: it depends on them";
-    figures_.push_back({group_, "bits per number", bits(), text,
+    figures_.push_back({group_, "bits per number", cost_.bits, text,
                         "instead of 32" + about + "; the last round is plain"});
   }
 

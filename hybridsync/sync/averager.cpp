@@ -86,13 +86,7 @@ ConstValues Averager::numbers(int fragment, ByteSpan bytes) {
 }
 
 ConstValues Averager::numbers(const Fragment& f, ByteSpan bytes, std::vector<std::byte>& memory) {
-  const auto count = static_cast<size_t>(f.count);
-  if (bytes.size() == static_cast<size_t>(f.bytes()))
-    return as_const(values_at(const_cast<std::byte*>(bytes.data()), f.type, count));
-  memory.resize(static_cast<size_t>(f.bytes()));
-  const Values out = values_at(memory.data(), f.type, count);
-  if (!coders_.of(f.id)->decode(bytes, out)) return as_const(values_at(nullptr, f.type, 0));
-  return as_const(out);
+  return coders_.of(f.id)->numbers(bytes, f.type, static_cast<size_t>(f.count), memory);
 }
 
 }  // namespace hybridsync

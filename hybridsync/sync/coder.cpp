@@ -14,7 +14,7 @@ namespace {
 class Stopwatch {
  public:
   explicit Stopwatch(double& seconds) : seconds_(seconds) {}
-  ~Stopwatch() { seconds_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
+  ~Stopwatch() { seconds_ += seconds_since(start_); }
 
  private:
   const Clock::time_point start_ = Clock::now();
@@ -23,7 +23,9 @@ class Stopwatch {
 
 }  // namespace
 
-Coder::Coder(const CodecOptions& options, std::vector<IndexRange> small) : options_(options) {
+Coder::Coder(const CodecOptions& options, std::vector<IndexRange> small,
+             std::shared_ptr<CodingCosts> costs)
+    : options_(options), costs_(std::move(costs)) {
   if (options.kind != CodecKind::fp32) codec_ = make_mixed(make_codec(options), std::move(small));
 }
 
@@ -39,16 +41,16 @@ bool Coder::flushes() const {
 
 std::optional<Bytes> Coder::encode(std::span<const float> values, float beta,
                                    std::span<float> residual) {
-  const Stopwatch watch(costs_.encode_seconds);
+  const Stopwatch watch(costs_->encode_seconds);
   code_.resize(std::max(code_.size(), codec_->bound(values.size())));
   const auto length = codec_->encode(values, beta, residual, code_);
   if (!length) return std::nullopt;
   const bool shorter = *length < values.size_bytes();
-  costs_.bytes_before += static_cast<int64_t>(values.size_bytes());
-  costs_.bytes_after += static_cast<int64_t>(shorter ? *length : values.size_bytes());
+  costs_->bytes_before += static_cast<int64_t>(values.size_bytes());
+  costs_->bytes_after += static_cast<int64_t>(shorter ? *length : values.size_bytes());
   Bytes code(code_.begin(), code_.begin() + static_cast<ptrdiff_t>(*length));
   if (shorter) return code;
-  ++costs_.plain;
+  ++costs_->plain;
   std::vector<float> sent(values.size());
   (void)codec_->decode(code, sent);
   return plain(sent, residual.empty() ? 0 : 1, residual);
@@ -69,25 +71,30 @@ bool Coder::decode(ByteSpan bytes, Values out) {
     if (!all.empty()) std::memcpy(all.data(), bytes.data(), all.size());
     return true;
   }
-  const Stopwatch watch(costs_.decode_seconds);
+  const Stopwatch watch(costs_->decode_seconds);
   return codes(type_of(out)) && bytes.size() < all.size() &&
          codec_->decode(bytes, std::get<std::span<float>>(out));
 }
 
-Coders::Coders(const CodecOptions& options, const SmallTensors& small)
-    : shared_(std::make_shared<Coder>(options)) {
-  for (const auto& [f, ranges] : small) own_[f] = std::make_shared<Coder>(options, ranges);
+ConstValues Coder::numbers(ByteSpan bytes, Real type, size_t count,
+                           std::vector<std::byte>& memory) {
+  if (bytes.size() == count * size_of(type))
+    return as_const(values_at(const_cast<std::byte*>(bytes.data()), type, count));
+  memory.resize(count * size_of(type));
+  const Values out = values_at(memory.data(), type, count);
+  if (!decode(bytes, out)) return as_const(values_at(nullptr, type, 0));
+  return as_const(out);
+}
+
+Coders::Coders(const CodecOptions& options, const SmallTensors& small) {
+  const auto costs = std::make_shared<CodingCosts>();
+  shared_ = std::make_shared<Coder>(options, std::vector<IndexRange>{}, costs);
+  for (const auto& [f, ranges] : small) own_[f] = std::make_shared<Coder>(options, ranges, costs);
 }
 
 const std::shared_ptr<Coder>& Coders::of(int fragment) const {
   const auto found = own_.find(fragment);
   return found == own_.end() ? shared_ : found->second;
-}
-
-CodingCosts Coders::costs() const {
-  CodingCosts sum = shared_->costs();
-  for (const auto& [f, coder] : own_) sum += coder->costs();
-  return sum;
 }
 
 }  // namespace hybridsync

@@ -20,7 +20,9 @@ namespace hybridsync {
 class Coder {
  public:
   // `small`: the numbers that are bf16 where there is a codec.
-  explicit Coder(const CodecOptions& options = {}, std::vector<IndexRange> small = {});
+  // `costs`: where what it does is added up.
+  explicit Coder(const CodecOptions& options = {}, std::vector<IndexRange> small = {},
+                 std::shared_ptr<CodingCosts> costs = std::make_shared<CodingCosts>());
 
   const CodecOptions& options() const { return options_; }
   // Whether numbers of this type are coded at all.
@@ -39,14 +41,17 @@ class Coder {
 
   // False: they are not so many numbers. Numbers in double are plain.
   bool decode(ByteSpan bytes, Values out);
+  // So many numbers: plain ones where they lie, others decoded into `memory`. Empty: they are not
+  // so many.
+  ConstValues numbers(ByteSpan bytes, Real type, size_t count, std::vector<std::byte>& memory);
 
-  const CodingCosts& costs() const { return costs_; }
+  const CodingCosts& costs() const { return *costs_; }
 
  private:
   CodecOptions options_;
   std::unique_ptr<Codec> codec_;  // none: everything is plain
   Bytes code_;
-  CodingCosts costs_;
+  std::shared_ptr<CodingCosts> costs_;
 };
 
 // The coders of many fragments. Those without small tensors share one, and its scratch memory.
@@ -57,7 +62,7 @@ class Coders {
   const std::shared_ptr<Coder>& of(int fragment) const;
   const CodecOptions& options() const { return shared_->options(); }
   bool codes(Real type) const { return shared_->codes(type); }
-  CodingCosts costs() const;  // of all
+  const CodingCosts& costs() const { return shared_->costs(); }  // of all
 
  private:
   std::shared_ptr<Coder> shared_;

@@ -79,16 +79,9 @@ void ErrorFeedback::move(Values rest) {
 }
 
 ConstValues ErrorFeedback::numbers(ByteSpan bytes) {
-  const size_t width = type_ == Real::f32 ? sizeof(float) : sizeof(double);
-  if (bytes.size() == count_ * width) {
-    auto* data = const_cast<std::byte*>(bytes.data());
-    return as_const(values_at(data, type_, count_));
-  }
-  scratch_.resize(count_ * width);
-  const Values out = values_at(scratch_.data(), type_, count_);
-  [[maybe_unused]] const bool ours = coder_->decode(bytes, out);
-  assert(ours);
-  return as_const(out);
+  const ConstValues numbers = coder_->numbers(bytes, type_, count_, scratch_);
+  assert(bytes_of(numbers).empty() == (count_ == 0));
+  return numbers;
 }
 
 }  // namespace hybridsync

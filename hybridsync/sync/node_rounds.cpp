@@ -71,17 +71,15 @@ Policy agreed_policy(const Config& config, Exchange& exchange, Wires& wires,
   return policy;
 }
 
-// Whether parameters hold single precision as it is.
+// Whether some parameters of single precision in here hold less than that.
 bool narrower(const FragmentTable& table, const Replica& replica) {
   return std::any_of(table.fragments.begin(), table.fragments.end(), [&](const Fragment& f) {
-    std::vector<std::byte> memory(static_cast<size_t>(f.bytes()));
-    const Values values = values_at(memory.data(), f.type, static_cast<size_t>(f.count));
     if (f.type != Real::f32) return false;
-    const auto numbers = std::get<std::span<float>>(values);
-    std::fill(numbers.begin(), numbers.end(), 1.0f + std::numeric_limits<float>::epsilon());
-    const uint64_t before = hash_of(as_const(values));
-    replica.round(f, values);
-    return hash_of(as_const(values)) != before;
+    const std::vector<float> whole(static_cast<size_t>(f.count),
+                                   1.0f + std::numeric_limits<float>::epsilon());
+    std::vector<float> held = whole;
+    replica.round(f, std::span<float>(held));
+    return held != whole;
   });
 }
 
@@ -119,7 +117,7 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
       side_bytes_(side_bytes),
       shared_(place(table_, *wires.memory)),
       loss_(std::numeric_limits<double>::quiet_NaN()) {
-  codec_ = suitable_codec(config, table_, replica);
+  const CodecOptions codec = suitable_codec(config, table_, replica);
   const Schedule schedule = make_schedule(config);
   mode_ = schedule.mode(0);
   interval_ = schedule.interval(0);
@@ -140,9 +138,10 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
   options.schedule = schedule;
   options.policy = policy_;
   options.outer = config.outer_tier().outer;
-  options.codec = codec_;
-  options.small = small_tensors(layout, table_, codec_.kind);
-  coders_ = Coders(codec_, options.small);
+  options.codec = codec;
+  options.small = small_tensors(layout, table_, codec.kind);
+  std::erase_if(options.small, [&](const auto& s) { return table_.lane(s.first) != lane_; });
+  coders_ = Coders(codec, options.small);
   options.statistics = statistics_;
   options.heartbeats = policy_.staleness > 0;
   rounds_ = std::make_unique<Rounds>(std::move(options), std::move(exchange));

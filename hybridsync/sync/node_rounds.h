@@ -117,7 +117,6 @@ class NodeRounds {
   const size_t side_bytes_;
   size_t lane_bytes_ = 0;
   Policy policy_;
-  CodecOptions codec_;          // with its residual's place decided
   Coders coders_;               // of the accounts
   std::vector<Values> shared_;  // by fragment, in the node's memory: what all ranks take over
   std::span<std::byte> board_;  // there too: local rank 0's report

@@ -8,6 +8,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "hybridsync/math/codec/bf16.h"
 #include "hybridsync/math/codec/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -15,19 +16,8 @@ namespace hybridsync {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr uint16_t kLargestBf16 = 0x7f7f;
 constexpr float kNormal = 0x1p-126F;
 constexpr float kRounder = 0x1.8p23F;  // x + this - this is x, rounded to nearest even
-
-float of_bf16(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
-uint16_t bf16_down(float x) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16); }
-uint16_t bf16_up(float x) {
-  return static_cast<uint16_t>((std::bit_cast<uint32_t>(x) + 0xffff) >> 16);
-}
-uint16_t bf16_nearest(float magnitude) {
-  const uint32_t bits = std::bit_cast<uint32_t>(magnitude);
-  return std::min(kLargestBf16, static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16));
-}
 
 uint16_t load16(const uint8_t* from) { return static_cast<uint16_t>(from[0] | from[1] << 8); }
 void store16(uint16_t bits, uint8_t* to) {
@@ -82,9 +72,9 @@ bool encode_levels(const Block& block, float* u, uint8_t* code) {
   if (largest >= kInfinity) return false;
   uint16_t bits =
       std::min(bf16_up(std::bit_cast<float>(largest) / kTop<kBits>), largest_step<kBits>());
-  if (of_bf16(bits) < kNormal) bits = 0;
+  if (from_bf16(bits) < kNormal) bits = 0;
   store16(bits, code);
-  const float step = of_bf16(bits), inverse = bits ? 1 / step : 0;
+  const float step = from_bf16(bits), inverse = bits ? 1 / step : 0;
   pack<kBits>(
       u, code + 2,
       [step, inverse](float* at) HWY_ATTR {
@@ -104,7 +94,7 @@ template <int kBits>
 bool decode_levels(const uint8_t* code, float* out) {
   const uint16_t bits = load16(code);
   if (bits > largest_step<kBits>()) return false;
-  const float step = of_bf16(bits);
+  const float step = from_bf16(bits);
   auto least = hn::Zero(kInts);
   unpack<kBits>(code + 2, out, [step, &least](hn::Vec<Words> packed) HWY_ATTR {
     const auto high = hn::BitCast(kInts, hn::ShiftLeft<32 - kBits>(packed));
@@ -154,7 +144,7 @@ bool encode_sign(const Block& block, float* u, uint8_t* code) {
   if (combine(block, u) >= kInfinity) return false;
   const uint16_t bits = bf16_nearest(mean_of(u, block.count, block.values + kBlock));
   store16(bits, code);
-  const float mean = of_bf16(bits);
+  const float mean = from_bf16(bits);
   pack<1>(
       u, code + 2,
       [mean](float* at) HWY_ATTR {
@@ -171,7 +161,7 @@ bool encode_sign(const Block& block, float* u, uint8_t* code) {
 bool decode_sign(const uint8_t* code, float* out) {
   const uint16_t bits = load16(code);
   if (bits > kLargestBf16) return false;
-  const float mean = of_bf16(bits);
+  const float mean = from_bf16(bits);
   unpack<1>(code + 2, out, [mean](hn::Vec<Words> packed) HWY_ATTR {
     const auto sign = hn::BitCast(kFloats, hn::ShiftLeft<31>(packed));
     return hn::Or(hn::Set(kFloats, mean), sign);
@@ -219,7 +209,7 @@ bool encode_int2(const Block& block, float* u, uint8_t* code) {
   const uint16_t large_bits = mean_bits(sums.large, sums.many);
   store16(small_bits, code);
   store16(large_bits, code + 2);
-  const float small = of_bf16(small_bits), large = of_bf16(large_bits);
+  const float small = from_bf16(small_bits), large = from_bf16(large_bits);
   pack<2>(u, code + 4, [threshold, small, large](float* at) HWY_ATTR {
     const auto v = hn::LoadU(kFloats, at);
     const auto sign = sign_of(v);
@@ -237,7 +227,7 @@ bool encode_int2(const Block& block, float* u, uint8_t* code) {
 bool decode_int2(const uint8_t* code, float* out) {
   const uint16_t small_bits = load16(code), large_bits = load16(code + 2);
   if (small_bits > kLargestBf16 || large_bits > kLargestBf16) return false;
-  const float small = of_bf16(small_bits), large = of_bf16(large_bits);
+  const float small = from_bf16(small_bits), large = from_bf16(large_bits);
   unpack<2>(code + 4, out, [small, large](hn::Vec<Words> packed) HWY_ATTR {
     const auto one = hn::Set(kWords, 1), two = hn::Set(kWords, 2);
     const auto is_large = hn::RebindMask(kFloats, hn::TestBit(packed, one));

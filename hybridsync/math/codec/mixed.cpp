@@ -4,22 +4,13 @@
 #include <cstdint>
 #include <utility>
 
+#include "hybridsync/math/codec/bits.h"
 #include "hybridsync/math/codec/dense.h"
 
 namespace hybridsync {
 namespace {
 
-constexpr size_t kHead = 8;
-
-void put_length(size_t length, std::byte* out) {
-  for (size_t i = 0; i < kHead; ++i) out[i] = static_cast<std::byte>(uint64_t{length} >> (8 * i));
-}
-
-uint64_t get_length(const std::byte* head) {
-  uint64_t length = 0;
-  for (size_t i = 0; i < kHead; ++i) length |= std::to_integer<uint64_t>(head[i]) << (8 * i);
-  return length;
-}
+constexpr size_t kHead = sizeof(uint64_t);
 
 struct Parts {
   std::vector<float> small, main;
@@ -45,7 +36,7 @@ class Mixed final : public Codec {
     if (!small) return std::nullopt;
     const auto main = main_->encode(numbers.main, beta, rest.main, out.subspan(kHead + *small));
     if (!main) return std::nullopt;
-    put_length(*small, out.data());
+    store_little(out.data(), uint64_t{*small});
     scatter(rest, residual);
     return kHead + *small + *main;
   }
@@ -53,7 +44,7 @@ class Mixed final : public Codec {
   bool decode(std::span<const std::byte> code, std::span<float> out) override {
     if (Codec* one = alone(out.size())) return one->decode(code, out);
     if (code.size() < kHead) return false;
-    const uint64_t length = get_length(code.data());
+    const uint64_t length = load_little<uint64_t>(code.data());
     const auto rest = code.subspan(kHead);
     if (length > rest.size()) return false;
     Parts numbers;

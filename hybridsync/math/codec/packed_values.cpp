@@ -9,31 +9,17 @@
 #include <cstring>
 #include <numeric>
 
+#include "hybridsync/math/codec/bf16.h"
+#include "hybridsync/math/codec/bits.h"
 #include "hybridsync/math/codec/pack_kernels.h"
 
 namespace hybridsync {
 namespace {
 
 constexpr uint32_t kSign = 0x80000000;
-constexpr uint16_t kLargestShort = 0x7f7f, kSmallestNormalShort = 0x0080;
+constexpr uint16_t kSmallestNormalBf16 = 0x0080;
 
 uint32_t bits_of(float x) { return std::bit_cast<uint32_t>(x); }
-float widen(uint16_t x) { return std::bit_cast<float>(uint32_t{x} << 16); }
-
-uint16_t nearest_short(float x) {
-  const uint32_t bits = bits_of(x), sign = bits & kSign, magnitude = bits ^ sign;
-  const uint32_t rounded = (magnitude + 0x7fff + (magnitude >> 16 & 1)) >> 16;
-  return static_cast<uint16_t>(std::min<uint32_t>(rounded, kLargestShort) | sign >> 16);
-}
-
-void put_short(uint16_t x, std::byte* out) {
-  out[0] = static_cast<std::byte>(x);
-  out[1] = static_cast<std::byte>(x >> 8);
-}
-
-uint16_t get_short(const std::byte* in) {
-  return static_cast<uint16_t>(static_cast<unsigned>(in[0]) | static_cast<unsigned>(in[1]) << 8);
-}
 
 struct Book {
   uint16_t low = 0, step = 0;
@@ -44,7 +30,7 @@ uint32_t levels_of(int bits) { return (1u << (bits - 1)) - 1; }
 
 // Never so small that its inverse is infinite.
 uint16_t usable_step(uint16_t step) {
-  return step == 0 ? step : std::max(step, kSmallestNormalShort);
+  return step == 0 ? step : std::max(step, kSmallestNormalBf16);
 }
 
 // Filled up to whole vectors with the last number.
@@ -55,9 +41,9 @@ size_t whole_vectors(size_t n) { return (n + kPackStep - 1) / kPackStep * kPackS
 // low is rounded down and step is rounded up: they reach every magnitude.
 Book even_book(MagnitudeRange range, uint32_t levels) {
   Book book;
-  book.low = static_cast<uint16_t>(bits_of(range.least) >> 16);
-  const float step = (range.largest - widen(book.low)) / static_cast<float>(levels);
-  book.step = usable_step(static_cast<uint16_t>((bits_of(step) + 0xffff) >> 16));
+  book.low = bf16_down(range.least);
+  const float step = (range.largest - from_bf16(book.low)) / static_cast<float>(levels);
+  book.step = usable_step(bf16_up(step));
   return book;
 }
 
@@ -92,23 +78,23 @@ Book two_means_book(const Group& u, size_t n) {
   const Tally lower = tally_below(u, n, static_cast<float>(split));
   const Tally upper{all.sum - lower.sum, n - lower.count};
   if (lower.count == 0 || upper.count == 0)
-    return {nearest_short(static_cast<float>(all.mean())), 0};
+    return {bf16_nearest(static_cast<float>(all.mean())), 0};
   Book book;
-  book.low = nearest_short(static_cast<float>(lower.mean()));
-  const double step = std::max(0.0, upper.mean() - widen(book.low));
-  book.step = usable_step(nearest_short(static_cast<float>(step)));
+  book.low = bf16_nearest(static_cast<float>(lower.mean()));
+  const double step = std::max(0.0, upper.mean() - from_bf16(book.low));
+  book.step = usable_step(bf16_nearest(static_cast<float>(step)));
   return book;
 }
 
 Book book_of(const Group& u, size_t n, int bits) {
   if (bits > 2) return even_book(magnitude_range(u.data(), whole_vectors(n)), levels_of(bits));
   if (bits == 2) return two_means_book(u, n);
-  return {nearest_short(static_cast<float>(tally_below(u, n, INFINITY).mean())), 0};
+  return {bf16_nearest(static_cast<float>(tally_below(u, n, INFINITY).mean())), 0};
 }
 
 Levels levels_in(Book book, int bits) {
-  const float step = widen(book.step), inverse = book.step == 0 ? 0.0f : 1.0f / step;
-  return {widen(book.low), step, inverse, bits, static_cast<float>(levels_of(bits))};
+  const float step = from_bf16(book.step), inverse = book.step == 0 ? 0.0f : 1.0f / step;
+  return {from_bf16(book.low), step, inverse, bits, static_cast<float>(levels_of(bits))};
 }
 
 // The magnitude of level j; the largest float instead of infinity.
@@ -145,27 +131,27 @@ void join(const Symbols& symbols, size_t n, int bits, std::byte* out) {
 
 void pack_shorts(std::span<const float> u, std::byte* out, float* left_out) {
   for (size_t i = 0; i < u.size(); ++i) {
-    const uint16_t x = nearest_short(u[i]);
-    put_short(x, out + 2 * i);
-    left_out[i] = u[i] - widen(x);
+    const uint16_t x = bf16_nearest(u[i]);
+    store_little(out + 2 * i, x);
+    left_out[i] = u[i] - from_bf16(x);
   }
 }
 
 bool unpack_shorts(const std::byte* code, std::span<float> out) {
   uint32_t largest = 0;
   for (size_t i = 0; i < out.size(); ++i) {
-    const uint16_t x = get_short(code + 2 * i);
+    const uint16_t x = load_little<uint16_t>(code + 2 * i);
     largest = std::max<uint32_t>(largest, x & 0x7fff);
-    out[i] = widen(x);
+    out[i] = from_bf16(x);
   }
-  return largest <= kLargestShort;
+  return largest <= kLargestBf16;
 }
 
 bool unpack_group(const std::byte* code, int bits, std::span<float> out) {
-  Book book{get_short(code), 0};
-  if (bits > 1) book.step = get_short(code + 2);
-  if (book.low > kLargestShort || book.step > kLargestShort) return false;
-  const float low = widen(book.low), step = widen(book.step);
+  Book book{load_little<uint16_t>(code), 0};
+  if (bits > 1) book.step = load_little<uint16_t>(code + 2);
+  if (book.low > kLargestBf16 || book.step > kLargestBf16) return false;
+  const float low = from_bf16(book.low), step = from_bf16(book.step);
   const std::byte* packed = code + book_size(bits);
   const uint32_t levels = levels_of(bits);
   for (size_t i = 0; i < out.size(); ++i) {
@@ -203,8 +189,8 @@ void pack_group(std::span<const float> u, int bits, std::byte* out, float* left_
   std::copy(u.begin(), u.end(), group.begin());
   std::fill(group.data() + n, group.data() + whole, u.back());
   const Book book = book_of(group, n, bits);
-  put_short(book.low, out);
-  if (bits > 1) put_short(book.step, out + 2);
+  store_little(out, book.low);
+  if (bits > 1) store_little(out + 2, book.step);
   Symbols symbols;
   choose_levels(group.data(), whole, levels_in(book, bits), symbols.data(), left.data());
   std::fill(symbols.data() + n, symbols.data() + whole, uint8_t{0});
