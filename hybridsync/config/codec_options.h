@@ -10,6 +10,9 @@ enum class Selection { chunks, threshold };
 // Where a node keeps what a code leaves out: in its parameters, or beside them. automatic: in the
 // parameters for top_k and sign, which leave out nearly everything.
 enum class Residual { automatic, local, buffer };
+// How numbers of small tensors travel with codecs that are coarser than 16 bits. automatic: bf16,
+// or int8 where bf16 would be more than a tenth of the bytes. coded: like all others.
+enum class SmallTensorCode { automatic, bf16, int8, coded };
 
 struct CodecOptions {
   CodecKind kind = CodecKind::fp32;
@@ -20,6 +23,7 @@ struct CodecOptions {
   double error_feedback = 1;  // of what was left out, what is encoded again; 0 drops it
   Residual residual = Residual::automatic;
   double gamma = 0.9;  // what a residual in the parameters keeps per round
+  SmallTensorCode small_tensors = SmallTensorCode::automatic;
 
   bool operator==(const CodecOptions&) const = default;
 };

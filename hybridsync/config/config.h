@@ -98,9 +98,12 @@ struct StartConfig {
   bool operator==(const StartConfig&) const = default;
 };
 
+// OuterConfig::lr: each owner finds it by itself (math/gain.h).
+constexpr double kAutoLr = -1;
+
 // Outer optimizer of a delta strategy: {1, 0, false} is plain averaging.
 struct OuterConfig {
-  double lr = 1.0;
+  double lr = 1.0;  // or kAutoLr
   double momentum = 0.0;
   bool nesterov = false;
 
@@ -138,10 +141,13 @@ struct TierConfig {
   OuterConfig outer;
   EmulateConfig emulate;
   int64_t fragment_bytes = 4 << 20;  // outer tier: parameters that travel together, at most
-  int staleness = 0;                 // delayed: rounds that a node may lag; 0: everybody is awaited
-  double deadline = 0;               // delayed: seconds after which a round skips; 0: none
-  int quorum = kQuorumMajority;  // delayed: nodes that a round needs to close without the others
-  Late late = Late::fold;        // delayed
+  int parts = 1;             // periodic, delayed: in which parameters travel, at steps of their own
+  double momentum_pull = 0;  // periodic: how far a round moves the optimizers' momentum
+  double second_moment_floor = 0;  // outer tier: of Adam's, as a part of its tensor's mean
+  int staleness = 0;               // delayed: rounds that a node may lag; 0: everybody is awaited
+  double deadline = 0;             // delayed: seconds after which a round skips; 0: none
+  int quorum = kQuorumMajority;    // delayed: nodes that a round needs to close without the others
+  Late late = Late::fold;          // delayed
 
   bool operator==(const TierConfig&) const = default;
 };

@@ -10,6 +10,7 @@ namespace hybridsync {
 namespace {
 
 constexpr int kMostUnits = 1 << 20;
+constexpr int kMostParts = 4096;
 
 // Builds the keys of one struct inside Config.
 template <class Owner>
@@ -230,8 +231,10 @@ Section every_tier() {
               "`every` steps; `delayed` does the same without waiting for nodes that lag; the "
               "innermost tier is always `every_step`. Presets are `periodic` with other defaults: "
               "`diloco` (Douillard et al. 2023: every = 500, outer lr 0.7, Nesterov momentum 0.9) "
-              "and `sparse_loco` (2025: every = 15, top_k of 1/64 with 2 bits, error_feedback "
-              "0.95 beside the parameters)"),
+              "`sparse_loco` (2025: every = 15, top_k of 1/64 with 2 bits, error_feedback "
+              "0.95 beside the parameters) and `sparse_sign` (the signs of the largest 7 %, a part "
+              "of the parameters at every step, outer lr `auto`: far fewer bytes in both "
+              "directions)"),
       }};
 }
 
@@ -258,29 +261,40 @@ Section innermost_tier() {
 Section outer_tier() {
   const auto key = in_tier(Scope::outer_tier);
   using T = TierConfig;
-  return {"tier",
-          Scope::outer_tier,
-          "Only on the outer tier, which joins nodes. `overlap = 0` is accepted there and is what "
-          "happens: a round is applied in the step that begins it.",
-          {
-              key("every", &T::every, integer<int64_t>(1),
-                  "optimizer steps between rounds (K) of `periodic` and `delayed`"),
-              key("fragment_bytes", &T::fragment_bytes, integer<int64_t>(8),
-                  "parameters that travel together, at most, in bytes"),
-              key("staleness", &T::staleness, integer<int>(0, 64),
-                  "`delayed`: rounds that a node may lag without being waited for, at most 64; 0 "
-                  "waits for everybody"),
-              key("deadline", &T::deadline, duration_or_none({0, kYear, true, false}),
-                  "`delayed`: how long after its first contribution a round skips nodes that are "
-                  "further behind; needs `staleness` of at least 1"),
-              key("quorum", &T::quorum, quorum(kMostUnits),
-                  "`delayed`: nodes that must be in before a round closes without the others; "
-                  "`majority` is more than half, or one of two"),
-              key("late", &T::late, choice<Late>({{"fold", "return", "drop"}}),
-                  "`delayed`: what becomes of a contribution that comes after its round: `fold` it "
-                  "into a later one, `return` it to its node, whose next contribution holds it, or "
-                  "`drop` it"),
-          }};
+  return {
+      "tier",
+      Scope::outer_tier,
+      "Only on the outer tier, which joins nodes. `overlap = 0` is accepted there and is what "
+      "happens: a round is applied in the step that begins it.",
+      {
+          key("every", &T::every, integer<int64_t>(1),
+              "optimizer steps between rounds (K) of `periodic` and `delayed`"),
+          key("fragment_bytes", &T::fragment_bytes, integer<int64_t>(8),
+              "parameters that travel together, at most, in bytes"),
+          key("parts", &T::parts, size_or_auto(kMostParts),
+              "`periodic`, `delayed`: parameters are dealt into so many parts, and each has its "
+              "rounds at steps of its own, spread evenly over `every`: the same bytes, more "
+              "messages; `auto`: as many as `every`"),
+          key("momentum_pull", &T::momentum_pull, number(kFraction),
+              "`periodic`: after a round, how far each optimizer's momentum moves towards the "
+              "one that would have made the step of all nodes"),
+          key("second_moment_floor", &T::second_moment_floor, number(kBelowOne),
+              "what Adam's second moments are at least, as a part of the mean of their tensor; "
+              "of no effect on other optimizers"),
+          key("staleness", &T::staleness, integer<int>(0, 64),
+              "`delayed`: rounds that a node may lag without being waited for, at most 64; 0 "
+              "waits for everybody"),
+          key("deadline", &T::deadline, duration_or_none({0, kYear, true, false}),
+              "`delayed`: how long after its first contribution a round skips nodes that are "
+              "further behind; needs `staleness` of at least 1"),
+          key("quorum", &T::quorum, quorum(kMostUnits),
+              "`delayed`: nodes that must be in before a round closes without the others; "
+              "`majority` is more than half, or one of two"),
+          key("late", &T::late, choice<Late>({{"fold", "return", "drop"}}),
+              "`delayed`: what becomes of a contribution that comes after its round: `fold` it "
+              "into a later one, `return` it to its node, whose next contribution holds it, or "
+              "`drop` it"),
+      }};
 }
 
 Section codec() {
@@ -314,23 +328,33 @@ Section codec() {
               "(`buffer`); `auto`: local for `top_k` and `sign`"),
           key("gamma", &T::gamma, number({0, 1, true, false}),
               "what a residual in the parameters keeps per round"),
+          key("small_tensors", &T::small_tensors,
+              choice<SmallTensorCode>({{"auto", "bf16", "int8", "coded"}}),
+              "how tensors of fewer than 4,096 numbers travel with `int8` and shorter codecs: as "
+              "16 "
+              "or 8 bits, or `coded` like the others; `auto`: bf16, or int8 where that would be "
+              "more "
+              "than a tenth of the bytes"),
       }};
 }
 
 Section outer_optimizer() {
   const auto key = in_outer_tier("outer", &TierConfig::outer);
   using T = OuterConfig;
-  return {"tier.outer",
-          Scope::outer_tier,
-          "The outer optimizer of `periodic` and `delayed`, applied to the averaged deltas: "
-          "`outer = { lr = 0.7, momentum = 0.9, nesterov = true }`. As it stands by default it is "
-          "plain "
-          "averaging.",
-          {
-              key("lr", &T::lr, number({}), "outer learning rate"),
-              key("momentum", &T::momentum, number(kBelowOne), "outer momentum"),
-              key("nesterov", &T::nesterov, truth(), "Nesterov's form; needs momentum"),
-          }};
+  return {
+      "tier.outer",
+      Scope::outer_tier,
+      "The outer optimizer of `periodic` and `delayed`, applied to the averaged deltas: "
+      "`outer = { lr = 0.7, momentum = 0.9, nesterov = true }`. As it stands by default it is "
+      "plain "
+      "averaging.",
+      {
+          key("lr", &T::lr, number_or_auto({}, kAutoLr),
+              "outer learning rate; `auto`: the owner of a round finds one for each tensor, from "
+              "how far the nodes agree and how much the codec leaves out"),
+          key("momentum", &T::momentum, number(kBelowOne), "outer momentum"),
+          key("nesterov", &T::nesterov, truth(), "Nesterov's form; needs momentum"),
+      }};
 }
 
 Section emulate() {

@@ -148,6 +148,19 @@ Kind<int> size_or_auto(int most) {
   return {integers(1) + ", or \"auto\"", convert, check, print};
 }
 
+Kind<double> number_or_auto(Range range, double automatic) {
+  const Kind<double> inner = number(range);
+  auto convert = [=](const Value& value, double& out) -> Complaint {
+    const auto* text = value.as<std::string>();
+    if (text && *text == "auto") return out = automatic, Complaint();
+    if (text) return "must be a number or \"auto\"" + did_you_mean(*text, {"auto"});
+    return inner.convert(value, out);
+  };
+  auto check = [=](const double& x) { return x == automatic ? "" : inner.check(x); };
+  auto print = [=](const double& x) { return x == automatic ? quoted("auto") : inner.print(x); };
+  return {inner.description + ", or \"auto\"", convert, check, print};
+}
+
 Kind<int> quorum(int most) {
   constexpr const char* kForm = "an integer, \"majority\" or \"all\"";
   auto convert = [=](const Value& value, int& out) -> Complaint {

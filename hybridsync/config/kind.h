@@ -40,7 +40,8 @@ Kind<double> duration_or_none(Range range);  // 0 is "none"
 Kind<double> rate();                         // bits per second, or "100 Mbit/s"
 Kind<bool> truth();
 Kind<std::string> text(std::string description, std::function<Complaint(const std::string&)> check);
-Kind<int> size_or_auto(int most);  // 0 is "auto"
+Kind<int> size_or_auto(int most);                            // 0 is "auto"
+Kind<double> number_or_auto(Range range, double automatic);  // `automatic` is "auto"
 // A number of nodes, "majority" (kQuorumMajority) or "all" (kQuorumAll).
 Kind<int> quorum(int most);
 Kind<uint64_t> seed();

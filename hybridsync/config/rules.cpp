@@ -1,6 +1,7 @@
 #include "hybridsync/config/rules.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "hybridsync/config/units.h"
 
@@ -95,8 +96,10 @@ Found check_uncoded(const CodecOptions& codec, size_t i) {
     if (codec.value_bits != standard.value_bits) return only("tier.value_bits", "\"top_k\"");
     if (codec.selection != standard.selection) return only("tier.selection", "\"top_k\"");
   }
-  if (codec.kind != CodecKind::fp32) return std::nullopt;
+  if (codec.kind <= CodecKind::fp16 && codec.small_tensors != standard.small_tensors)
+    return only("tier.small_tensors", "\"int8\" and shorter ones");
   const std::string lossy = "\"bf16\" and shorter ones";
+  if (codec.kind != CodecKind::fp32) return std::nullopt;
   if (codec.error_feedback != standard.error_feedback) return only("tier.error_feedback", lossy);
   if (codec.residual != standard.residual) return only("tier.residual", lossy);
   if (codec.gamma != standard.gamma) return only("tier.gamma", lossy);
@@ -121,6 +124,24 @@ Found check_codec(const TierConfig& tier, size_t i) {
   return check_uncoded(codec, i);
 }
 
+// What rounds of deltas do beyond averaging them.
+Found check_parts(const TierConfig& tier, size_t i) {
+  constexpr const char* kDeltas =
+      "is for strategies that exchange deltas, such as \"periodic\"; set one, or leave this key "
+      "out";
+  const bool deltas = tier.strategy != Strategy::every_step;
+  if (!deltas && tier.parts != 1) return mistake("tier.parts", i, kDeltas);
+  if (!deltas && tier.momentum_pull > 0) return mistake("tier.momentum_pull", i, kDeltas);
+  if (tier.parts > tier.every)
+    return mistake("tier.parts", i,
+                   "is more than the " + std::to_string(tier.every) +
+                       " steps between two rounds of a part (tier.every)");
+  if (tier.momentum_pull > 0 && tier.staleness > 0)
+    return mistake("tier.momentum_pull", i,
+                   "needs rounds that wait for everybody; set staleness = 0, or leave it out");
+  return std::nullopt;
+}
+
 Found check_tier(const TierConfig& tier, size_t i) {
   if (i == 0 && tier.strategy != Strategy::every_step) {
     return mistake(
@@ -132,6 +153,7 @@ Found check_tier(const TierConfig& tier, size_t i) {
     return mistake("tier.outer.nesterov", i, "needs tier.outer.momentum of more than 0");
   }
   if (auto found = check_codec(tier, i)) return found;
+  if (auto found = check_parts(tier, i)) return found;
   return check_delay(tier, i);
 }
 
@@ -171,6 +193,13 @@ Found check_division(const Config& config) {
                        (alone ? "it" : product_text(config, i + 1)) + "; change one of them");
   }
   return std::nullopt;
+}
+
+// "auto" becomes what it stands for.
+void fill_parts(Config& config) {
+  for (TierConfig& tier : config.tiers)
+    if (tier.parts == 0)
+      tier.parts = static_cast<int>(std::min<int64_t>(tier.every, std::numeric_limits<int>::max()));
 }
 
 Found fill_sizes(Config& config) {
@@ -264,6 +293,7 @@ Found check_nodes(Config& config) {
 
 std::optional<Mistake> complete(Config& config) {
   if (config.tiers.size() > kMostTiers) return mistake("tier", kMostTiers, too_many_tiers());
+  fill_parts(config);
   if (auto found = check_keys(config)) return found;
   if (auto found = check_learning_rate(config)) return found;
   if (auto found = check_tiers(config)) return found;

@@ -49,4 +49,28 @@ CodecCost codec_cost(const CodecOptions& options) {
   return {};
 }
 
+double small_share(const Layout& layout) {
+  int64_t small = 0;
+  for (const Slice& s : layout.slices)
+    if (s.type == Real::f32 && s.count < kLargeTensor) small += s.count;
+  return static_cast<double>(small) / static_cast<double>(std::max<int64_t>(1, layout.count_f32));
+}
+
+SmallTensorCode small_tensor_code(const CodecOptions& options, const Layout& layout) {
+  constexpr double kMost = 0.1;
+  if (options.small_tensors != SmallTensorCode::automatic) return options.small_tensors;
+  const double small = 16 * small_share(layout);
+  const double others = (1 - small_share(layout)) * codec_cost(options).bits;
+  return small > kMost * (small + others) ? SmallTensorCode::int8 : SmallTensorCode::bf16;
+}
+
+CodecCost codec_cost(const CodecOptions& options, const Layout& layout) {
+  CodecCost cost = codec_cost(options);
+  const SmallTensorCode small = small_tensor_code(options, layout);
+  if (options.kind <= CodecKind::fp16 || small == SmallTensorCode::coded) return cost;
+  const double share = small_share(layout);
+  cost.bits = share * (small == SmallTensorCode::int8 ? 8 : 16) + (1 - share) * cost.bits;
+  return cost;
+}
+
 }  // namespace hybridsync

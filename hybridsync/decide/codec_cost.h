@@ -4,10 +4,11 @@
 #include <cstdint>
 
 #include "hybridsync/config/codec_options.h"
+#include "hybridsync/decide/buckets.h"
 
 namespace hybridsync {
 
-// Tensors of fewer numbers travel as bf16 beside the code, with codecs of 8 bits and less.
+// Tensors of fewer numbers travel beside the code, with codecs of 8 bits and less.
 inline constexpr int64_t kLargeTensor = 4096;
 
 struct CodecCost {
@@ -19,5 +20,13 @@ struct CodecCost {
 // levels: measured. top_k: density (value bits + H2(density) / density), positions at their
 // entropy, and two 16-bit numbers for each group of values.
 CodecCost codec_cost(const CodecOptions& options);
+
+// The part of a model's single-precision numbers that is in small tensors, padding left out.
+double small_share(const Layout& layout);
+// What small_tensors = "auto" stands for in this model: bf16, or int8 where bf16 would be more than
+// a tenth of the bytes. Other values stay.
+SmallTensorCode small_tensor_code(const CodecOptions& options, const Layout& layout);
+// Of this model: small tensors beside the others.
+CodecCost codec_cost(const CodecOptions& options, const Layout& layout);
 
 }  // namespace hybridsync

@@ -1,6 +1,9 @@
 #include "hybridsync/decide/fragments.h"
 
 #include <algorithm>
+#include <numeric>
+#include <random>
+#include <utility>
 
 namespace hybridsync {
 namespace {
@@ -17,19 +20,66 @@ int64_t pieces(int64_t count, int64_t limit, int64_t shares) {
   return std::max(by_limit, std::min(by_shares, count / kSmallestPiece));
 }
 
-void cut(Real type, int64_t count, int64_t fragment_bytes, FragmentTable& table) {
+// Pieces of a part: short enough that each has its share of every tensor, long enough to be copied
+// fast.
+constexpr int64_t kPiecesPerPart = 4096;
+constexpr int64_t kShortestPiece = 256;  // elements
+constexpr int64_t kLongestPiece = 1 << 16;
+
+// Cuts `count` elements from `begin` on, for so many owners and lanes.
+void cut(Real type, int64_t begin, int64_t count, int shares, int part, int64_t fragment_bytes,
+         FragmentTable& table) {
   if (count == 0) return;
   const int64_t limit = std::max(
       kAlignment, fragment_bytes / static_cast<int64_t>(size_of(type)) / kAlignment * kAlignment);
-  const int64_t n = pieces(count, limit, static_cast<int64_t>(table.nodes) * table.lanes);
+  const int64_t n = pieces(count, limit, shares);
   const int64_t length = std::min(limit, round_up((count + n - 1) / n, kAlignment));
-  for (int64_t offset = 0; offset < count; offset += length) {
+  for (int64_t at = 0; at < count; at += length) {
     const int id = static_cast<int>(table.fragments.size());
-    table.fragments.push_back({id, type, offset, std::min(length, count - offset)});
+    table.fragments.push_back({id, type, begin + at, std::min(length, count - at), part});
   }
 }
 
+// By part, in flat order.
+std::vector<std::vector<Piece>> deal(int64_t count, int parts, uint64_t seed) {
+  const int64_t length = std::clamp(round_up(count / (parts * kPiecesPerPart), kShortestPiece),
+                                    kShortestPiece, kLongestPiece);
+  std::vector<std::vector<Piece>> dealt(static_cast<size_t>(parts));
+  std::vector<size_t> turn(static_cast<size_t>(parts));
+  std::iota(turn.begin(), turn.end(), size_t{0});
+  std::mt19937_64 random(seed);
+  size_t next = turn.size();
+  for (int64_t offset = 0; offset < count; offset += length) {
+    if (next == turn.size()) {
+      // Not std::shuffle, whose choices differ between libraries.
+      for (size_t i = turn.size() - 1; i > 0; --i) std::swap(turn[i], turn[random() % (i + 1)]);
+      next = 0;
+    }
+    dealt[turn[next++]].push_back({offset, std::min(length, count - offset)});
+  }
+  return dealt;
+}
+
 }  // namespace
+
+int FragmentTable::parts() const {
+  int last = 0;
+  for (const Fragment& f : fragments) last = std::max(last, f.part);
+  return last + 1;
+}
+
+std::vector<Piece> FragmentTable::pieces(const Fragment& f) const {
+  if (order.empty() || f.type != Real::f32) return {{f.offset, f.count}};
+  std::vector<Piece> found;
+  int64_t begin = 0;  // of a piece, in the order of parts
+  for (const Piece& piece : order) {
+    const int64_t first = std::max(f.offset, begin);
+    const int64_t end = std::min(f.offset + f.count, begin + piece.count);
+    if (first < end) found.push_back({piece.offset + first - begin, end - first});
+    begin += piece.count;
+  }
+  return found;
+}
 
 std::vector<int> FragmentTable::of_lane(int wanted) const {
   std::vector<int> mine;
@@ -47,8 +97,27 @@ int64_t FragmentTable::largest_bytes() const {
 FragmentTable plan_fragments(int64_t count_f32, int64_t count_f64, int nodes, int lanes,
                              int64_t fragment_bytes) {
   FragmentTable table{nodes, lanes, {}};
-  cut(Real::f32, count_f32, fragment_bytes, table);
-  cut(Real::f64, count_f64, fragment_bytes, table);
+  cut(Real::f32, 0, count_f32, nodes * lanes, 0, fragment_bytes, table);
+  cut(Real::f64, 0, count_f64, nodes * lanes, 0, fragment_bytes, table);
+  if (table.fragments.empty()) table.fragments.push_back({});
+  return table;
+}
+
+FragmentTable plan_parts(int64_t count_f32, int64_t count_f64, int nodes, int lanes,
+                         int64_t fragment_bytes, int parts, uint64_t seed) {
+  if (parts <= 1) return plan_fragments(count_f32, count_f64, nodes, lanes, fragment_bytes);
+  FragmentTable table{nodes, lanes, {}};
+  int64_t begin = 0;
+  int part = 0;
+  for (const auto& pieces : deal(count_f32, parts, seed)) {
+    int64_t count = 0;
+    for (const Piece& piece : pieces) count += piece.count;
+    // Owners take turns from part to part: within one, only lanes share the work.
+    cut(Real::f32, begin, count, lanes, part++, fragment_bytes, table);
+    begin += count;
+    table.order.insert(table.order.end(), pieces.begin(), pieces.end());
+  }
+  cut(Real::f64, 0, count_f64, nodes * lanes, 0, fragment_bytes, table);
   if (table.fragments.empty()) table.fragments.push_back({});
   return table;
 }

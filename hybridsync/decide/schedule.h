@@ -20,6 +20,8 @@ struct Schedule {
   Strategy strategy = Strategy::every_step;
   int64_t synchronous_rounds = 0;
   int64_t every = 1;
+  // Steps of the strategy's first round; 0: `every`. Parts that begin apart stay so.
+  int64_t first = 0;
   bool operator==(const Schedule&) const = default;
 
   Mode mode(Version version) const {
@@ -27,7 +29,22 @@ struct Schedule {
                                                                             : Mode::delta;
   }
   // Optimizer steps that belong to the round on top of this version.
-  int64_t interval(Version version) const { return mode(version) == Mode::gradient ? 1 : every; }
+  int64_t interval(Version version) const {
+    if (mode(version) == Mode::gradient) return 1;
+    return version == synchronous_rounds && first > 0 ? first : every;
+  }
+  // Is a round of the strategy due after so many of its steps, where none is late?
+  bool due(int64_t steps) const {
+    const int64_t begin = first > 0 ? first : every;
+    return steps >= begin && (steps - begin) % every == 0;
+  }
+  // That of one of `parts` parts, at most `every`: spread evenly over the interval. Part 0 is due
+  // last, at its end.
+  Schedule of_part(int part, int parts) const {
+    Schedule schedule = *this;
+    schedule.first = every - part * every / parts;
+    return schedule;
+  }
 };
 
 Schedule make_schedule(const Config& config);

@@ -14,19 +14,6 @@
 namespace hybridsync {
 namespace {
 
-// Small tensors travel as bf16 beside the code.
-CodecCost cost_of(const CodecOptions& codec, const Layout& layout) {
-  CodecCost cost = codec_cost(codec);
-  if (codec.kind <= CodecKind::fp16) return cost;
-  int64_t small = 0;
-  for (const Slice& s : layout.slices)
-    if (s.type == Real::f32 && s.count < kLargeTensor) small += s.count;
-  const double share =
-      static_cast<double>(small) / static_cast<double>(std::max<int64_t>(1, layout.count_f32));
-  cost.bits = share * 16 + (1 - share) * cost.bits;
-  return cost;
-}
-
 class Outlook {
  public:
   Outlook(const Config& config, const ModelNeeds& needs)
@@ -34,10 +21,11 @@ class Outlook {
         needs_(needs),
         tier_(config.outer_tier()),
         policy_(make_policy(config, std::llround(1e6 * tier_.emulate.rtt))),
-        cost_(cost_of(tier_.codec, needs.layout)),
+        cost_(codec_cost(tier_.codec, needs.layout)),
         vector_bytes_(4 * needs.layout.count_f32 + 8 * needs.layout.count_f64),
-        table_(plan_fragments(needs.layout.count_f32, needs.layout.count_f64, config.nodes(),
-                              config.ranks_per_node(), tier_.fragment_bytes)) {}
+        table_(plan_parts(needs.layout.count_f32, needs.layout.count_f64, config.nodes(),
+                          config.ranks_per_node(), tier_.fragment_bytes, tier_.parts,
+                          config.train.seed)) {}
 
   std::vector<Figure> figures() {
     ranks();

@@ -29,6 +29,10 @@ inline Values subspan(const Values& v, size_t offset, size_t count) {
   return std::visit([&](auto s) -> Values { return s.subspan(offset, count); }, v);
 }
 
+inline ConstValues subspan(const ConstValues& v, size_t offset, size_t count) {
+  return std::visit([&](auto s) -> ConstValues { return s.subspan(offset, count); }, v);
+}
+
 inline ConstValues as_const(const Values& v) {
   if (v.index() == 0) return std::span<const float>(std::get<0>(v));
   return std::span<const double>(std::get<1>(v));

@@ -140,6 +140,7 @@ void Account::offer(const Contribution& c, ByteSpan values, const SideData* side
 
 Account::Change Account::apply(ConstValues parameters, Values out) {
   Change change;
+  mean_ = {};
   const Values progress = scratch(progress_);
   const bool delta = mode_ == Mode::delta && !anchor_.empty();
   const bool restarts = delta && std::exchange(not_finite_, false);
@@ -161,6 +162,7 @@ Account::Change Account::apply(ConstValues parameters, Values out) {
   count_forgotten();
   expected(out);
   subtract(as_const(out), as_const(progress), out);
+  if (mean_.bytes) change.mean = numbers(mean_);
   return change;
 }
 
@@ -189,6 +191,7 @@ void Account::take(const Moved& news, Values, Values out, Change& change) {
   } else {
     change.moved = true;
     if (r.weight > 0) anchor_hash_ = r.after;
+    if (r.weight > 0 && news.body.bytes) mean_ = news.body;
   }
   interval_ = r.next_interval;
   finished_ = r.finished;

@@ -64,6 +64,8 @@ class Account {
     int64_t dropped_samples = 0;   // of contributions that were thrown away, as configured
     int64_t rounds = 0;            // results in which not everybody abstained
     int64_t age = -1;              // the largest of this node's contributions in the newest
+    // delta mode, where the comm side tells it: the newest mean delta. Valid until the next call.
+    std::optional<ConstValues> mean = {};
   };
   // Takes the news. delta mode: `out` becomes the parameters after it, if they move. gradient mode:
   // `out` becomes the mean gradient of the newest result, unless everybody abstained.
@@ -111,6 +113,7 @@ class Account {
   ErrorFeedback feedback_;
   std::vector<std::byte> anchor_;
   uint64_t anchor_hash_ = 0;
+  Body mean_;                        // the newest, where it is told
   std::vector<Open> open_;           // unresolved contributions, oldest first
   std::vector<std::byte> progress_;  // scratch
 };

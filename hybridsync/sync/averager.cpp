@@ -6,9 +6,19 @@
 #include "hybridsync/math/arithmetic.h"
 
 namespace hybridsync {
+namespace {
 
-Averager::Averager(const FragmentTable& table, const CodecOptions& codec, const SmallTensors& small)
-    : table_(table), coders_(codec, small) {}
+double sum_of_norms(std::span<const Averager::Term> terms) {
+  double sum = 0;
+  for (const Averager::Term& term : terms) sum += term.squared_norm;
+  return sum;
+}
+
+}  // namespace
+
+Averager::Averager(const FragmentTable& table, const CodecOptions& codec, const SmallTensors& small,
+                   Gains gains)
+    : table_(table), coders_(codec, small), gains_(std::move(gains)) {}
 
 bool Averager::fits(int fragment, Mode mode, size_t bytes) const {
   const Fragment& f = table_.fragments[fragment];
@@ -39,7 +49,40 @@ std::optional<Bytes> Averager::mean(int fragment, Mode mode, uint64_t chain,
   const Values out = values_at(result.data(), f.type, static_cast<size_t>(f.count));
   if (!terms.empty()) weighted_mean(values, weights, out);
   if (mode == Mode::gradient || !coders_.codes(f.type)) return result;
-  return code(f, std::get<std::span<float>>(out), last);
+  const auto mean = std::get<std::span<float>>(out);
+  const bool tunes = gains_.bytes(fragment) > 0 && !terms.empty() && !last;
+  if (tunes) gains_.contributed(fragment, values, mean, sum_of_norms(terms));
+  Bytes coded = code(f, mean, last);
+  if (!tunes || is_plain(fragment, coded)) return coded;
+  return with_gains(f, mean, std::move(coded), terms.size());
+}
+
+Bytes Averager::with_gains(const Fragment& f, std::span<const float> mean, Bytes code,
+                           size_t members) {
+  std::vector<float>& left_out = residuals_[f.id].coming;
+  std::vector<float> sent(mean.size());
+  (void)coders_.of(f.id)->decode(code, std::span<float>(sent));
+  std::vector<float> whole = sent;  // with what the code leaves out: what it is the code of
+  for (size_t i = 0; i < left_out.size(); ++i) whole[i] += left_out[i];
+  if (left_out.empty()) whole.assign(mean.begin(), mean.end());
+  gains_.encoded(squared_norm(std::span<const float>(whole)),
+                 squared_norm(std::span<const float>(sent)));
+  if (code.size() + gains_.bytes(f.id) >= static_cast<size_t>(f.bytes())) {
+    std::fill(left_out.begin(), left_out.end(), 0.0f);
+    return Coder::plain(whole, 0, {});
+  }
+  const Bytes gains = gains_.find(f.id, members);
+  code.insert(code.end(), gains.begin(), gains.end());
+  return code;
+}
+
+bool Averager::is_plain(int fragment, ByteSpan result) const {
+  return result.size() == static_cast<size_t>(table_.fragments[fragment].bytes());
+}
+
+ByteSpan Averager::code_in(int fragment, ByteSpan result) const {
+  const size_t gains = is_plain(fragment, result) ? 0 : gains_.bytes(fragment);
+  return result.first(result.size() - std::min(gains, result.size()));
 }
 
 Bytes Averager::code(const Fragment& f, std::span<const float> mean, bool last) {
@@ -81,8 +124,8 @@ std::span<const float> Averager::left_out(int fragment, uint64_t chain) const {
   return {};
 }
 
-ConstValues Averager::numbers(int fragment, ByteSpan bytes) {
-  return numbers(table_.fragments[fragment], bytes, scratch_);
+ConstValues Averager::numbers(int fragment, ByteSpan result) {
+  return numbers(table_.fragments[fragment], code_in(fragment, result), scratch_);
 }
 
 ConstValues Averager::numbers(const Fragment& f, ByteSpan bytes, std::vector<std::byte>& memory) {

@@ -4,6 +4,8 @@
 // What is left out belongs to the lineage that the result led to, named by its chain: only a round
 // on top of that very lineage brings it in, so a tail that is dropped takes its own with it and
 // leaves what was there before. A round on top of another owner's result starts from nothing.
+//
+// With gains, a result is the code and then its gains; a plain one has none.
 #pragma once
 
 #include <limits>
@@ -15,6 +17,7 @@
 #include "hybridsync/decide/fragments.h"
 #include "hybridsync/decide/schedule.h"
 #include "hybridsync/sync/coder.h"
+#include "hybridsync/sync/gains.h"
 
 namespace hybridsync {
 
@@ -23,14 +26,16 @@ inline constexpr double kRestWeight = std::numeric_limits<double>::min();
 
 class Averager {
  public:
-  Averager(const FragmentTable& table, const CodecOptions& codec, const SmallTensors& small = {});
+  Averager(const FragmentTable& table, const CodecOptions& codec, const SmallTensors& small = {},
+           Gains gains = Gains());
 
   // Could these be a fragment's numbers, by their length?
   bool fits(int fragment, Mode mode, size_t bytes) const;
 
   struct Term {
     ByteSpan bytes;
-    double weight = 0;  // more than 0
+    double weight = 0;        // more than 0
+    double squared_norm = 0;  // of what it is the code of; for gains
   };
   // The bytes of the result on top of the lineage `chain`. `last`: with all that was left out
   // before, plainly, if that is all there is, too. Empty where there is nothing to bring. Nothing
@@ -46,8 +51,18 @@ class Averager {
   // What is kept for a lineage; none where nothing is.
   std::span<const float> left_out(int fragment, uint64_t chain) const;
 
+  // A result is plain where all of its mean would not be longer, and in the last round. It holds
+  // nothing back.
+  bool is_plain(int fragment, ByteSpan result) const;
+  // The bytes of a result without its gains.
+  ByteSpan code_in(int fragment, ByteSpan result) const;
+  // f(offset, count, gain) for the numbers of a result that is not plain; nothing without gains.
+  void each_gain(int fragment, ByteSpan result, auto&& f) const {
+    if (gains_.bytes(fragment) > 0 && !is_plain(fragment, result))
+      gains_.each(fragment, result.subspan(code_in(fragment, result).size()), f);
+  }
   // The numbers of a result; empty where they are no code. Valid until the next call.
-  ConstValues numbers(int fragment, ByteSpan bytes);
+  ConstValues numbers(int fragment, ByteSpan result);
 
   CodingCosts costs() const { return coders_.costs(); }
 
@@ -67,9 +82,12 @@ class Averager {
 
   ConstValues numbers(const Fragment& fragment, ByteSpan bytes, std::vector<std::byte>& memory);
   Bytes code(const Fragment& fragment, std::span<const float> mean, bool last);
+  Bytes with_gains(const Fragment& fragment, std::span<const float> mean, Bytes code,
+                   size_t members);
 
   const FragmentTable table_;
   const Coders coders_;
+  Gains gains_;
   std::map<int, Residuals> residuals_;  // by fragment
   std::vector<std::byte> scratch_;
 };

@@ -26,7 +26,10 @@ class Stopwatch {
 Coder::Coder(const CodecOptions& options, std::vector<IndexRange> small,
              std::shared_ptr<CodingCosts> costs)
     : options_(options), costs_(std::move(costs)) {
-  if (options.kind != CodecKind::fp32) codec_ = make_mixed(make_codec(options), std::move(small));
+  if (options.kind == CodecKind::fp32) return;
+  const bool int8 = options.small_tensors == SmallTensorCode::int8;
+  codec_ =
+      make_mixed(make_codec(options), std::move(small), int8 ? CodecKind::int8 : CodecKind::bf16);
 }
 
 Residual Coder::residual() const {

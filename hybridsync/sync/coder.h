@@ -19,7 +19,8 @@ namespace hybridsync {
 
 class Coder {
  public:
-  // `small`: the numbers that are bf16 where there is a codec.
+  // `small`: the numbers of small tensors where there is a codec: bf16, or int8 if the options say
+  // so.
   // `costs`: where what it does is added up.
   explicit Coder(const CodecOptions& options = {}, std::vector<IndexRange> small = {},
                  std::shared_ptr<CodingCosts> costs = std::make_shared<CodingCosts>());

@@ -53,9 +53,12 @@ Lane::Lane(Options options, Desk& desk, SendFunction send)
       run_(run_hash(options_.run_id)),
       desk_(desk),
       send_(std::move(send)),
-      averager_(options_.table, options_.codec, options_.small) {
+      averager_(options_.table, options_.codec, options_.small,
+                Gains(options_.tensors, options_.table.nodes)) {
   for (int f : options_.table.of_lane(options_.lane)) {
-    seats_.emplace(f, Seat(f, options_.self, options_.policy, options_.schedule));
+    const int part = options_.table.fragments[f].part;
+    seats_.emplace(f, Seat(f, options_.self, options_.policy,
+                           options_.schedule.of_part(part, options_.table.parts())));
     if (options_.outer.momentum != 0) momentum_[f].resize(options_.table.fragments[f].bytes());
   }
 }
@@ -448,7 +451,7 @@ std::optional<Bytes> Lane::mean_of(const Seat& seat, const Close& close) {
   for (const Contribution& c : close.contributions) {
     last = last && c.finished;
     if (c.weight == 0 || !c.values) continue;
-    terms.push_back({values_in(bodies.at(c.values.handle)), c.weight});
+    terms.push_back({values_in(bodies.at(c.values.handle)), c.weight, c.squared_norm});
     nodes.push_back(c.node);
   }
   size_t bad = 0;
@@ -481,8 +484,24 @@ uint64_t Lane::compute(const Seat& seat, Mode mode, const Body& body) {
   coming.anchor.resize(fragment.bytes());
   const Values next = values_at(coming.anchor.data(), fragment.type, fragment.count);
   copy(as_const(desk_.anchor(f)), next);
-  outer_step(options_.outer, mean, next, momentum(f));
+  move_anchor(f, values_in(body), mean, next);
   return hash_of(as_const(next));
+}
+
+// What holds nothing back needs no gain that makes up for it.
+void Lane::move_anchor(int f, ByteSpan result, ConstValues mean, Values anchor) {
+  const OuterConfig& outer = options_.outer;
+  const bool gains =
+      outer.lr == kAutoLr || (outer.lr > 1 && options_.codec.kind != CodecKind::fp32);
+  if (gains && averager_.is_plain(f, result)) return outer_step({}, mean, anchor, momentum(f));
+  if (outer.lr != kAutoLr) return outer_step(outer, mean, anchor, momentum(f));
+  const Values buffer = momentum(f);
+  averager_.each_gain(f, result, [&](size_t at, size_t count, double gain) {
+    OuterConfig tuned = outer;
+    tuned.lr = gain;
+    outer_step(tuned, subspan(mean, at, count), subspan(anchor, at, count),
+               outer.momentum != 0 ? subspan(buffer, at, count) : buffer);
+  });
 }
 
 void Lane::act(Seat& seat, const Advanced& action, Micros) {
@@ -498,7 +517,11 @@ void Lane::act(Seat& seat, const Advanced& action, Micros) {
   const Version back = options_.views ? options_.policy.staleness + 1 : 0;
   forget_residuals(f, std::max(r.stable, r.version - back));
   Moved moved{r, action.own, {}, side_in(coming.body)};
-  if (r.mode == Mode::gradient) moved.body = coming.body;
+  if (r.mode == Mode::gradient || options_.tells_means) {
+    moved.body = coming.body;
+    if (coming.body.bytes && coming.body.layout.values_bytes > 0)
+      moved.body.layout.values_bytes = averager_.code_in(f, values_in(coming.body)).size();
+  }
   desk_.set_coding(averager_.costs());
   desk_.tell(f, std::move(moved), std::move(coming.anchor));
 }

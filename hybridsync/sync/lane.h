@@ -33,7 +33,9 @@ class Lane {
     Policy policy;
     OuterConfig outer;
     CodecOptions codec;
-    SmallTensors small;  // of the table's fragments
+    SmallTensors small;        // of the table's fragments
+    TensorRanges tensors;      // of the lane's fragments, where outer.lr is kAutoLr; otherwise none
+    bool tells_means = false;  // delta mode: whether training wants to see each round's mean
     StatsAtSync statistics = StatsAtSync::merge;
     bool heartbeats = false;  // needed to close a round without somebody
     bool views = false;       // members may come and go; otherwise a lost peer ends the run
@@ -107,6 +109,7 @@ class Lane {
   void send(int to, const Message& message, const Body& body);
   Body body_of(const Seat& seat, const Message& message);
   uint64_t compute(const Seat& seat, Mode mode, const Body& body);
+  void move_anchor(int fragment, ByteSpan result, ConstValues mean, Values anchor);
   std::optional<SideData> merged_side(const Seat& seat, const Close& close, bool& ok) const;
   Values momentum(int fragment);
   std::optional<Bytes> mean_of(const Seat& seat, const Close& close);

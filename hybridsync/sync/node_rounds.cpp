@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "hybridsync/config/error.h"
+#include "hybridsync/decide/codec_cost.h"
 #include "hybridsync/math/arithmetic.h"
 #include "hybridsync/math/hash.h"
 #include "hybridsync/sync/round_trip.h"
@@ -21,8 +22,20 @@ constexpr size_t kLinkBytes = 128;
 constexpr size_t kStandingBytes = 64;  // of a fragment in a heartbeat or a view
 
 FragmentTable make_table(const Config& config, const Layout& layout) {
-  return plan_fragments(layout.count_f32, layout.count_f64, config.nodes(), config.ranks_per_node(),
-                        config.outer_tier().fragment_bytes);
+  const TierConfig tier = config.outer_tier();
+  return plan_parts(layout.count_f32, layout.count_f64, config.nodes(), config.ranks_per_node(),
+                    tier.fragment_bytes, tier.parts, config.train.seed);
+}
+
+// The flat ranges of each fragment, as fragments of their own.
+std::vector<std::vector<Fragment>> find_pieces(const FragmentTable& table) {
+  std::vector<std::vector<Fragment>> pieces;
+  for (const Fragment& f : table.fragments) {
+    pieces.emplace_back();
+    for (const Piece& piece : table.pieces(f))
+      pieces.back().push_back({f.id, f.type, piece.offset, piece.count, f.part});
+  }
+  return pieces;
 }
 
 std::vector<Values> place(const FragmentTable& table, NodeMemory& memory) {
@@ -115,12 +128,19 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
       lane_(environment.local_rank),
       node_number_(environment.node),
       side_bytes_(side_bytes),
+      pieces_(find_pieces(table_)),
       shared_(place(table_, *wires.memory)),
+      pull_(config.nodes() > 1 ? config.outer_tier().momentum_pull : 0),
       loss_(std::numeric_limits<double>::quiet_NaN()) {
-  const CodecOptions codec = suitable_codec(config, table_, replica);
-  const Schedule schedule = make_schedule(config);
-  mode_ = schedule.mode(0);
-  interval_ = schedule.interval(0);
+  CodecOptions codec = suitable_codec(config, table_, replica);
+  codec.small_tensors = small_tensor_code(codec, layout);
+  if (pull_ > 0) {
+    means_ = place(table_, *wires.memory);
+    has_mean_ = wires.memory->allocate_common(table_.fragments.size());
+  }
+  schedule_ = make_schedule(config);
+  mode_ = schedule_.mode(0);
+  interval_ = schedule_.interval(0);
   const size_t lanes = static_cast<size_t>(table_.lanes);
   const size_t of_a_lane = (table_.fragments.size() + lanes - 1) / lanes;
   lane_bytes_ = lane_report_bytes(of_a_lane, config.nodes(), config.outer_tier().staleness);
@@ -135,11 +155,15 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
   options.self = {node_number_, 0};
   options.lane = lane_;
   options.table = table_;
-  options.schedule = schedule;
+  options.schedule = schedule_;
   options.policy = policy_;
   options.outer = config.outer_tier().outer;
   options.codec = codec;
-  options.small = small_tensors(layout, table_, codec.kind);
+  options.small = small_tensors(layout, table_, codec);
+  options.tells_means = pull_ > 0;
+  if (options.outer.lr == kAutoLr)
+    for (int f : table_.of_lane(lane_))
+      options.tensors[f] = tensor_ranges(layout, table_, table_.fragments[f]);
   std::erase_if(options.small, [&](const auto& s) { return table_.lane(s.first) != lane_; });
   coders_ = Coders(codec, options.small);
   options.statistics = statistics_;
@@ -148,9 +172,9 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
   for (int f : rounds_->fragments()) {
     const Fragment& fragment = table_.fragments[f];
     accounts_.emplace(f, Account(
-                             fragment, node_number_, policy_.staleness, schedule, rounds_->desk(),
-                             [this, fragment](Values values) { replica_.round(fragment, values); },
-                             coders_.of(f)));
+                             fragment, node_number_, policy_.staleness,
+                             schedule_.of_part(fragment.part, table_.parts()), rounds_->desk(),
+                             [this, f](Values values) { round_in_place(f, values); }, coders_.of(f)));
   }
   set_anchor_if_due();
 }
@@ -161,6 +185,7 @@ void NodeRounds::set_anchor_if_due() {
   if (mode_ != Mode::delta || anchored_) return;
   for (auto& [f, account] : accounts_)
     account.set_anchor(as_const(parameters(account.fragment(), memory_)));
+  if (pull_ > 0) replica_.begin_momentum_pull();
   anchored_ = true;
 }
 
@@ -213,14 +238,22 @@ void NodeRounds::boundary(const Learned& learned, const LaneReport& node, bool f
   assert(anchored_);
   throw_if_over(node);
   for (auto& [f, account] : accounts_) account.step(learned);
-  ++steps_since_;
+  ++steps_;
   ++steps_since_result_;
   if (may_lag()) node_ = node;
   if (!node.moved.empty()) apply(node.moved);
   contribute(false, finished);
   // Where every round makes training wait, all ranks know by counting.
-  const bool waits = may_lag() ? node.wait : steps_since_ >= interval_;
+  const bool waits = may_lag() ? node.wait : is_due();
   if (waits) wait_while_stuck();
+}
+
+// Is a part, where all rounds make training wait?
+bool NodeRounds::is_due() const {
+  const int parts = table_.parts();
+  for (int part = 0; part < parts; ++part)
+    if (schedule_.of_part(part, parts).due(steps_)) return true;
+  return false;
 }
 
 void NodeRounds::leave_round() {
@@ -246,7 +279,7 @@ void NodeRounds::leave_alone() {
     if (!waited.ok()) break;
     for (int f : with_news()) {
       take(f);
-      replica_.write(table_.fragments[f], as_const(shared_[f]));
+      write_back(f);
     }
   }
   agree(waited);
@@ -284,6 +317,10 @@ void NodeRounds::take(int f) {
   const Values theta =
       mode_ == Mode::delta ? parameters(one.fragment(), memory_) : scratch(one.fragment(), memory_);
   const Account::Change change = one.apply(as_const(theta), shared_[f]);
+  if (pull_ > 0) {
+    if (change.mean) copy(*change.mean, means_[f]);
+    has_mean_[f] = std::byte{change.mean.has_value()};
+  }
   if (mode_ == Mode::delta && !change.moved) copy(as_const(theta), shared_[f]);
   if (std::find(moved_.begin(), moved_.end(), f) == moved_.end()) moved_.push_back(f);
   if (f != 0) return;
@@ -309,7 +346,10 @@ void NodeRounds::take(int f) {
 }
 
 void NodeRounds::take_over(const std::vector<int>& moved) {
-  for (int f : moved) replica_.write(table_.fragments[f], as_const(shared_[f]));
+  for (int f : moved) {
+    write_back(f);
+    if (pull_ > 0) pull_momentum(f);
+  }
   everybody_has_read();
   if (side_) replica_.set_running_statistics(*side_);
   side_.reset();
@@ -363,7 +403,6 @@ void NodeRounds::wait_while_stuck() {
     exchange_news([](const Account& a) { return a.has_news() || !a.must_wait(); });
     contribute(false, false);
   } while (node_.wait);
-  steps_since_ = 0;
 }
 
 // Waits until this is so for all of the lane's fragments, and applies together with the other ranks
@@ -469,8 +508,28 @@ Values NodeRounds::scratch(const Fragment& fragment, std::vector<std::byte>& mem
 
 Values NodeRounds::parameters(const Fragment& fragment, std::vector<std::byte>& memory) const {
   const Values values = scratch(fragment, memory);
-  replica_.read(fragment, values);
+  each_piece(fragment.id, [&](const Fragment& piece, size_t at) {
+    replica_.read(piece, subspan(values, at, piece.count));
+  });
   return values;
+}
+
+// What the node's ranks agreed on becomes parameters.
+void NodeRounds::write_back(int f) {
+  each_piece(f, [&](const Fragment& piece, size_t at) {
+    replica_.write(piece, as_const(subspan(shared_[f], at, piece.count)));
+  });
+}
+
+void NodeRounds::pull_momentum(int f) {
+  if (has_mean_[f] != std::byte{0})
+    replica_.pull_momentum(pieces_[static_cast<size_t>(f)], as_const(means_[f]), pull_);
+}
+
+void NodeRounds::round_in_place(int f, Values values) const {
+  each_piece(f, [&](const Fragment& piece, size_t at) {
+    replica_.round(piece, subspan(values, at, piece.count));
+  });
 }
 
 Outcome NodeRounds::node_alive() const {

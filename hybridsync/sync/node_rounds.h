@@ -96,6 +96,7 @@ class NodeRounds {
   enum class Calls { answer, ignore };  // of owners, meanwhile
   Outcome wait_until(bool (*enough)(const Account&), Calls calls);
   bool stuck() const;
+  bool is_due() const;
   void agree(const Outcome& waited);
   void throw_if_over(const LaneReport& node) const;
   void take_over(const std::vector<int>& moved);
@@ -105,6 +106,17 @@ class NodeRounds {
   void everybody_has_read();
   Values scratch(const Fragment& fragment, std::vector<std::byte>& memory) const;
   Values parameters(const Fragment& fragment, std::vector<std::byte>& memory) const;
+  void write_back(int fragment);
+  void pull_momentum(int fragment);
+  void round_in_place(int fragment, Values values) const;
+  // f(flat range, where it is in the fragment)
+  void each_piece(int fragment, auto&& f) const {
+    size_t at = 0;
+    for (const Fragment& piece : pieces_[static_cast<size_t>(fragment)]) {
+      f(piece, at);
+      at += static_cast<size_t>(piece.count);
+    }
+  }
   Outcome node_alive() const;
 
   const StatsAtSync statistics_;
@@ -117,8 +129,13 @@ class NodeRounds {
   const size_t side_bytes_;
   size_t lane_bytes_ = 0;
   Policy policy_;
-  Coders coders_;               // of the accounts
+  Schedule schedule_;
+  Coders coders_;                                    // of the accounts
+  const std::vector<std::vector<Fragment>> pieces_;  // by fragment: where it is in the flat vector
   std::vector<Values> shared_;  // by fragment, in the node's memory: what all ranks take over
+  const double pull_;           // of momentum; 0: off
+  std::vector<Values> means_;   // there too, for that: the newest mean deltas
+  std::span<std::byte> has_mean_;
   std::span<std::byte> board_;  // there too: local rank 0's report
   std::unique_ptr<Rounds> rounds_;
   std::map<int, Account> accounts_;  // of this rank's fragments
@@ -127,13 +144,13 @@ class NodeRounds {
 
   // News taken since the last agreement.
   std::vector<int> moved_;
-  RoundReport fresh_;        // fragment 0's
-  int64_t steps_since_ = 0;  // the newest wait
+  RoundReport fresh_;  // fragment 0's
 
   // Equal on all ranks of the node.
   Mode mode_;
   int64_t interval_;
   int64_t rounds_count_ = 0;
+  int64_t steps_ = 0;  // of the strategy
   int64_t steps_since_result_ = 0;
   int64_t samples_ = 0;
   int64_t own_samples_ = 0;

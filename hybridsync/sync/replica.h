@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "hybridsync/decide/fragments.h"
@@ -29,6 +30,17 @@ class Replica {
   // agreed.rates: the base learning rate of each parameter group, agreed on by the ranks; not a
   // number where none of them had a part in this step, and then this rank's own holds.
   virtual double optimizer_step(int set, double lr_factor, const SideData& agreed) = 0;
+
+  // From now on learning rates are summed up for pull_momentum. Throws ConfigError when the
+  // optimizer has no momentum that could be moved.
+  virtual void begin_momentum_pull() = 0;
+  // Of the numbers in these flat ranges, one fragment's: m = (1 - share) m + share * (the momentum
+  // that would have made the step -mean_delta over the steps since the fragment's last call). With
+  // Adam that is mean_delta den / sum(lr) for its denominator den = sqrt(v) + eps, bias corrected;
+  // with SGD den = 1. mean_delta: anchor minus parameters, in the order of the ranges. A parameter
+  // that the optimizer has not stepped yet stays as it is.
+  virtual void pull_momentum(std::span<const Fragment> ranges, ConstValues mean_delta,
+                             double share) = 0;
 
   // Batch-norm statistics: a window's merged ones advance the running ones, once.
   virtual void advance_statistics(const std::vector<Moments>& window) = 0;

@@ -1,46 +1,33 @@
+#include "hybridsync/decide/codec_cost.h"
 #include "hybridsync/sync/small_tensors.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "hybridsync/sync/tensor_ranges.h"
+
 namespace hybridsync {
-namespace {
 
-// Puts [begin, end) behind the others.
-void append(int64_t begin, int64_t end, std::vector<IndexRange>& ranges) {
-  if (begin >= end) return;
-  const auto offset = static_cast<size_t>(begin), count = static_cast<size_t>(end - begin);
-  if (!ranges.empty() && ranges.back().offset + ranges.back().count == offset)
-    ranges.back().count += count;
-  else
-    ranges.push_back({offset, count});
-}
-
-}  // namespace
-
-std::vector<IndexRange> small_ranges(const Layout& layout, const Fragment& fragment) {
+std::vector<IndexRange> small_ranges(const Layout& layout, const FragmentTable& table,
+                                     const Fragment& fragment) {
   std::vector<IndexRange> ranges;
-  int64_t begin = 0;
-  bool small = false;
-  const auto close = [&](int64_t end) {
-    const int64_t last = std::min(end - fragment.offset, fragment.count);
-    if (small) append(std::max<int64_t>(begin - fragment.offset, 0), last, ranges);
-  };
-  for (const Slice& slice : layout.slices) {
-    if (slice.type != fragment.type) continue;
-    close(slice.offset);
-    begin = slice.offset;
-    small = slice.count < kLargeTensor;
+  for (const TensorRange& range : tensor_ranges(layout, table, fragment)) {
+    if (layout.slices[range.tensor].count >= kLargeTensor) continue;
+    if (!ranges.empty() && ranges.back().offset + ranges.back().count == range.offset)
+      ranges.back().count += range.count;
+    else
+      ranges.push_back({range.offset, range.count});
   }
-  close(fragment.type == Real::f32 ? layout.count_f32 : layout.count_f64);
   return ranges;
 }
 
-SmallTensors small_tensors(const Layout& layout, const FragmentTable& table, CodecKind codec) {
+SmallTensors small_tensors(const Layout& layout, const FragmentTable& table,
+                           const CodecOptions& codec) {
   SmallTensors small;
-  if (codec <= CodecKind::fp16) return small;
+  if (codec.kind <= CodecKind::fp16 || codec.small_tensors == SmallTensorCode::coded) return small;
   for (const Fragment& f : table.fragments)
-    if (auto ranges = small_ranges(layout, f); !ranges.empty()) small[f.id] = std::move(ranges);
+    if (auto ranges = small_ranges(layout, table, f); !ranges.empty())
+      small[f.id] = std::move(ranges);
   return small;
 }
 

@@ -20,11 +20,12 @@ size_t count_parameters(torch::optim::Optimizer& optimizer) {
 }  // namespace
 
 ModuleReplica::ModuleReplica(const Parameters& parameters, torch::optim::Optimizer& optimizer,
-                             BatchNorm& batch_norm)
+                             BatchNorm& batch_norm, double second_moment_floor)
     : parameters_(parameters),
       optimizer_(optimizer),
       batch_norm_(batch_norm),
-      optimizer_parameters_(count_parameters(optimizer)) {
+      optimizer_parameters_(count_parameters(optimizer)),
+      moments_(parameters, optimizer, second_moment_floor) {
   if (dynamic_cast<torch::optim::LBFGS*>(&optimizer))
     throw ConfigError(
         "LBFGS evaluates the loss several times per step, which a window of gradients cannot give; "
@@ -68,7 +69,15 @@ double ModuleReplica::optimizer_step(int set, double lr_factor, const SideData& 
   } restore{[&] { set_rates([&](size_t g) { return own[g]; }); }};
   set_rates(rate);
   optimizer_.step();
+  moments_.stepped();
   return own.empty() ? 0 : rate(0);
+}
+
+void ModuleReplica::begin_momentum_pull() { moments_.begin_pull(); }
+
+void ModuleReplica::pull_momentum(std::span<const Fragment> ranges, ConstValues mean_delta,
+                                  double share) {
+  moments_.pull(ranges, mean_delta, share);
 }
 
 void ModuleReplica::advance_statistics(const std::vector<Moments>& window) {

@@ -3,6 +3,7 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 #include "hybridsync/config/error.h"
@@ -32,11 +33,6 @@ Real accumulator_type(const std::string& name, const at::Tensor& p) {
 
 at::ScalarType scalar_type(Real type) { return type == Real::f32 ? at::kFloat : at::kDouble; }
 
-// The part of a dense tensor, seen in memory order, that starts at `begin`.
-at::Tensor in_memory_order(const at::Tensor& t, int64_t begin, int64_t count) {
-  return t.detach().as_strided({count}, {1}, t.storage_offset() + begin);
-}
-
 }  // namespace
 
 Parameters::Parameters(torch::nn::Module& model, int64_t bucket_bytes) {
@@ -61,7 +57,10 @@ Parameters::Parameters(torch::nn::Module& model, int64_t bucket_bytes) {
   std::vector<ParameterShape> shapes;
   for (const Entry& e : entries_) shapes.push_back({e.slice.type, e.slice.count});
   layout_ = plan_buckets(shapes, bucket_bytes);
-  for (size_t i = 0; i < entries_.size(); ++i) entries_[i].slice = layout_.slices[i];
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    entries_[i].slice = layout_.slices[i];
+    of_type_[entries_[i].slice.type == Real::f64].push_back(i);
+  }
   if (!entries_.empty()) device_ = entries_.front().tensor.device();
   for (const Entry& e : entries_)
     if (e.tensor.device() != device_)
@@ -70,44 +69,72 @@ Parameters::Parameters(torch::nn::Module& model, int64_t bucket_bytes) {
                         ": hybridsync needs a rank's parameters on one device");
 }
 
-template <class F>
-void Parameters::for_overlaps(const Fragment& fragment, F f) const {
-  for (const Entry& e : entries_) {
-    if (e.slice.type != fragment.type) continue;
-    const int64_t begin = std::max(e.slice.offset, fragment.offset);
-    const int64_t end = std::min(e.slice.offset + e.slice.count, fragment.offset + fragment.count);
+at::Tensor Parameters::in_memory_order(const at::Tensor& t, int64_t begin, int64_t count) {
+  return t.detach().as_strided({count}, {1}, t.storage_offset() + begin);
+}
+
+std::vector<Parameters::Part> Parameters::parts(const Fragment& range) const {
+  const auto& entries = of_type_[range.type == Real::f64];
+  const int64_t last = range.offset + range.count;
+  auto e = std::partition_point(entries.begin(), entries.end(), [&](size_t i) {
+    return entries_[i].slice.offset + entries_[i].slice.count <= range.offset;
+  });
+  std::vector<Part> found;
+  for (; e != entries.end() && entries_[*e].slice.offset < last; ++e) {
+    const Slice& slice = entries_[*e].slice;
+    const int64_t begin = std::max(slice.offset, range.offset);
+    const int64_t end = std::min(slice.offset + slice.count, last);
     if (begin < end)
-      f(e, in_memory_order(e.tensor, begin - e.slice.offset, end - begin), begin - fragment.offset,
-        end - begin);
+      found.push_back({&entries_[*e], begin - slice.offset, begin - range.offset, end - begin});
   }
+  return found;
+}
+
+// Of a parameter in the host's memory as wide as its accumulator: where its numbers are.
+std::byte* Parameters::plain_data(const Entry& e) {
+  if (e.narrow || !e.tensor.is_cpu()) return nullptr;
+  return static_cast<std::byte*>(e.tensor.data_ptr());
 }
 
 void Parameters::read(const Fragment& fragment, Values out) const {
   at::NoGradGuard no_grad;
-  at::Tensor flat = flat_tensor(out);
-  flat.zero_();
-  for_overlaps(fragment, [&](const Entry&, const at::Tensor& part, int64_t at, int64_t count) {
-    flat.narrow(0, at, count).copy_(part);
-  });
+  const auto bytes = bytes_of(out);
+  std::fill(bytes.begin(), bytes.end(), std::byte{0});
+  const size_t size = size_of(fragment.type);
+  for (const Part& p : parts(fragment)) {
+    if (const std::byte* data = plain_data(*p.entry))
+      std::memcpy(bytes.data() + p.at * size, data + p.begin * size, p.count * size);
+    else
+      flat_tensor(out)
+          .narrow(0, p.at, p.count)
+          .copy_(in_memory_order(p.entry->tensor, p.begin, p.count));
+  }
 }
 
 void Parameters::write(const Fragment& fragment, ConstValues values) const {
   at::NoGradGuard no_grad;
-  const at::Tensor flat = flat_tensor(values);
-  for_overlaps(fragment, [&](const Entry&, at::Tensor part, int64_t at, int64_t count) {
-    part.copy_(flat.narrow(0, at, count));
-  });
+  const auto bytes = bytes_of(values);
+  const size_t size = size_of(fragment.type);
+  for (const Part& p : parts(fragment)) {
+    if (std::byte* data = plain_data(*p.entry)) {
+      std::memcpy(data + p.begin * size, bytes.data() + p.at * size, p.count * size);
+      p.entry->tensor.unsafeGetTensorImpl()->bump_version();
+    } else {
+      in_memory_order(p.entry->tensor, p.begin, p.count)
+          .copy_(flat_tensor(values).narrow(0, p.at, p.count));
+    }
+  }
 }
 
 void Parameters::round(const Fragment& fragment, Values values) const {
   if (!any_narrow_) return;
   at::NoGradGuard no_grad;
   at::Tensor flat = flat_tensor(values);
-  for_overlaps(fragment, [&](const Entry& e, const at::Tensor&, int64_t at, int64_t count) {
-    if (!e.narrow) return;
-    at::Tensor part = flat.narrow(0, at, count);
-    part.copy_(part.to(e.tensor.scalar_type()));
-  });
+  for (const Part& p : parts(fragment)) {
+    if (!p.entry->narrow) continue;
+    at::Tensor part = flat.narrow(0, p.at, p.count);
+    part.copy_(part.to(p.entry->tensor.scalar_type()));
+  }
 }
 
 void Parameters::check_unchanged() const {

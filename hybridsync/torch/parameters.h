@@ -4,6 +4,8 @@
 
 #include <torch/types.h>
 
+#include <array>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -37,6 +39,18 @@ class Parameters {
   at::Device device() const { return device_; }
   bool any_narrow() const { return any_narrow_; }
 
+  // What lies in a flat range: `count` elements of a tensor, in memory order from `begin` on, which
+  // are `at` in the range.
+  struct Part {
+    const Entry* entry;
+    int64_t begin;
+    int64_t at;
+    int64_t count;
+  };
+  std::vector<Part> parts(const Fragment& range) const;
+  // The part of a dense tensor, seen in memory order, that starts at `begin`. A view.
+  static at::Tensor in_memory_order(const at::Tensor& tensor, int64_t begin, int64_t count);
+
   // Parameters -> flat and back, for one fragment; narrow ones are widened and rounded.
   void read(const Fragment& fragment, Values out) const;
   void write(const Fragment& fragment, ConstValues values) const;
@@ -48,10 +62,10 @@ class Parameters {
   void check_unchanged() const;
 
  private:
-  template <class F>
-  void for_overlaps(const Fragment& fragment, F f) const;
+  static std::byte* plain_data(const Entry& entry);
 
   std::vector<Entry> entries_;
+  std::array<std::vector<size_t>, 2> of_type_;  // single, double precision: entries in flat order
   std::vector<at::Tensor> frozen_;
   std::vector<std::string> frozen_names_;
   Layout layout_;

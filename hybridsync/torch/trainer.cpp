@@ -75,7 +75,8 @@ class Trainer::Impl {
     broadcast_from_first(model, environment_.rank, *wires_.rendezvous);
     parameters_.emplace(model, config_.node_tier().bucket_bytes);
     batch_norm_.emplace(model, config_.batch_norm.running_stats);
-    replica_.emplace(*parameters_, optimizer, *batch_norm_);
+    replica_.emplace(*parameters_, optimizer, *batch_norm_,
+                     config_.outer_tier().second_moment_floor);
     Synchronizer::Options options{config_, environment_,          parameters_->layout(),
                                   side(0), next_window() ? 2 : 1, patience("node")};
     synchronizer_.emplace(std::move(options), wires_, *replica_);

@@ -142,9 +142,9 @@ TEST(Mistakes, NotAvailableInThisVersion) {
   EXPECT_EQ(
       mistake_in_outer("adapt = \"off\""),
       "h.toml:7: tier[1].adapt = \"off\": " + later +
-          "name, size, strategy, every, fragment_bytes, staleness, deadline, quorum, late, codec, "
-          "levels, density, value_bits, selection, error_feedback, residual, gamma, outer, "
-          "emulate");
+          "name, size, strategy, every, fragment_bytes, parts, momentum_pull, second_moment_floor, "
+          "staleness, deadline, quorum, late, codec, levels, density, value_bits, selection, "
+          "error_feedback, residual, gamma, small_tensors, outer, emulate");
   for (const char* line : {"every_min = 1", "every_max = 64"}) {
     EXPECT_NE(mistake_in_outer(line).find(later), std::string::npos) << line;
   }
@@ -160,7 +160,7 @@ TEST(Mistakes, NotAvailableInThisVersion) {
 TEST(Mistakes, ChoicesOfLaterVersions) {
   EXPECT_EQ(mistake_in("[[tier]]\n[[tier]]\nstrategy = \"top_k\""),
             "h.toml:3: tier[1].strategy = \"top_k\": is not available in this version; available: "
-            "every_step, periodic, delayed, diloco, sparse_loco");
+            "every_step, periodic, delayed, diloco, sparse_loco, sparse_sign");
   EXPECT_EQ(
       mistake_in("[[tier]]\ngroup = \"nccl\""),
       "h.toml:2: tier[0].group = \"nccl\": is not available in this version; available: auto, "

@@ -47,20 +47,21 @@ TEST(Reference, EveryMemberHasAKey) {
                                micro_batch, steps, evaluate_every, seed, clip, ranks, threads,
                                device] = TrainConfig{};
   [[maybe_unused]] const auto [name, size, strategy, group, overlap, bucket_bytes, timeout, every,
-                               codec, outer, emulate, fragment_bytes, staleness, deadline, quorum,
-                               late] = TierConfig{};
+                               codec, outer, emulate, fragment_bytes, parts, momentum_pull,
+                               second_moment_floor, staleness, deadline, quorum, late] =
+      TierConfig{};
   [[maybe_unused]] const auto [accumulate_steps, weighting] = AccumulateConfig{};
   [[maybe_unused]] const auto [running_stats, at_sync] = BatchNormConfig{};
   [[maybe_unused]] const auto [scaling, reference_batch, schedule, warmup, decay_every,
                                decay_factor, final_factor] = LearningRateConfig{};
   [[maybe_unused]] const auto [every_step] = StartConfig{};
   [[maybe_unused]] const auto [kind, levels, density, value_bits, selection, error_feedback,
-                               residual, gamma] = CodecOptions{};
+                               residual, gamma, small_tensors] = CodecOptions{};
   [[maybe_unused]] const auto [outer_lr, outer_momentum, nesterov] = OuterConfig{};
   [[maybe_unused]] const auto [rate, rtt, step, speeds] = EmulateConfig{};
   [[maybe_unused]] const auto [folder, run_name] = RecordConfig{};
-  // 16 members of a tier, of which outer and emulate are tables, and codec is 8 keys.
-  EXPECT_EQ(known_keys().size(), size_t{14 + (16 - 3) + 8 + 2 + 2 + 7 + 1 + 3 + 4 + 2});
+  // 19 members of a tier, of which outer and emulate are tables, and codec is 9 keys.
+  EXPECT_EQ(known_keys().size(), size_t{14 + (19 - 3) + 9 + 2 + 2 + 7 + 1 + 3 + 4 + 2});
 }
 
 TEST(Reference, ExampleInTheDocumentIsValid) {

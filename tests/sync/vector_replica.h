@@ -27,6 +27,8 @@ class VectorReplica final : public Replica {
     ++steps;
     return lr_ * factor;
   }
+  void begin_momentum_pull() override { pulls = 0; }
+  void pull_momentum(std::span<const Fragment>, ConstValues, double) override { ++pulls; }
   void advance_statistics(const std::vector<Moments>& window) override { last_window = window; }
   SideData running_statistics(double weight) const override {
     return {{}, {{weight, {mean}, {1}}}, {steps}};
@@ -42,6 +44,7 @@ class VectorReplica final : public Replica {
   double mean = 0;
   int64_t batches_tracked = 0;
   int64_t steps = 0;
+  int64_t pulls = -1;
 
  private:
   double lr_;

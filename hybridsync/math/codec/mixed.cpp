@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "hybridsync/math/codec/bits.h"
-#include "hybridsync/math/codec/dense.h"
 
 namespace hybridsync {
 namespace {
@@ -18,8 +17,8 @@ struct Parts {
 
 class Mixed final : public Codec {
  public:
-  Mixed(std::unique_ptr<Codec> main, std::vector<IndexRange> ranges)
-      : ranges_(std::move(ranges)), small_(make_dense(CodecKind::bf16)), main_(std::move(main)) {}
+  Mixed(std::unique_ptr<Codec> main, std::vector<IndexRange> ranges, std::unique_ptr<Codec> small)
+      : ranges_(std::move(ranges)), small_(std::move(small)), main_(std::move(main)) {}
 
   size_t bound(size_t count) const override {
     if (const Codec* one = alone(count)) return one->bound(count);
@@ -108,9 +107,12 @@ class Mixed final : public Codec {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_mixed(std::unique_ptr<Codec> main, std::vector<IndexRange> small) {
+std::unique_ptr<Codec> make_mixed(std::unique_ptr<Codec> main, std::vector<IndexRange> small,
+                                  CodecKind code_of_small) {
   if (small.empty()) return main;
-  return std::make_unique<Mixed>(std::move(main), std::move(small));
+  CodecOptions options;
+  options.kind = code_of_small;
+  return std::make_unique<Mixed>(std::move(main), std::move(small), make_codec(options));
 }
 
 }  // namespace hybridsync

@@ -1,5 +1,5 @@
-// Small tensors beside large ones: the numbers in some ranges are coded by bf16, all others, closed
-// up, by another codec. What a code leaves out is that of the two parts, each at its place.
+// Small tensors beside large ones: the numbers in some ranges are coded by one codec, all others,
+// closed up, by another one. What a code leaves out is that of the two parts, each at its place.
 //
 // A code of both parts is
 //   length, 8 bytes, little endian     of the first part
@@ -24,6 +24,7 @@ struct IndexRange {
 // `small` is ascending and disjoint; what lies beyond a vector's end is nothing. No ranges: `main`
 // itself. Its own scratch memory lives for a call only, as there may be one such codec per fragment
 // of a vector.
-std::unique_ptr<Codec> make_mixed(std::unique_ptr<Codec> main, std::vector<IndexRange> small);
+std::unique_ptr<Codec> make_mixed(std::unique_ptr<Codec> main, std::vector<IndexRange> small,
+                                  CodecKind code_of_small = CodecKind::bf16);
 
 }  // namespace hybridsync
