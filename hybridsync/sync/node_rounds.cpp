@@ -171,10 +171,10 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
   rounds_ = std::make_unique<Rounds>(std::move(options), std::move(exchange));
   for (int f : rounds_->fragments()) {
     const Fragment& fragment = table_.fragments[f];
-    accounts_.emplace(f, Account(
-                             fragment, node_number_, policy_.staleness,
-                             schedule_.of_part(fragment.part, table_.parts()), rounds_->desk(),
-                             [this, f](Values values) { round_in_place(f, values); }, coders_.of(f)));
+    const Schedule schedule = schedule_.of_part(fragment.part, table_.parts());
+    const auto round = [this, f](Values values) { round_in_place(f, values); };
+    accounts_.emplace(f, Account(fragment, node_number_, policy_.staleness, schedule,
+                                 rounds_->desk(), round, coders_.of(f)));
   }
   set_anchor_if_due();
 }
