@@ -21,6 +21,11 @@ void with_momentum(T lr, T mu, bool nesterov, std::span<const T> delta, std::spa
 
 }  // namespace
 
+OuterConfig outer_for(const OuterConfig& outer, CodecKind codec, bool plain) {
+  const bool gains = outer.lr == kAutoLr || (outer.lr > 1 && codec != CodecKind::fp32);
+  return gains && plain ? OuterConfig{} : outer;
+}
+
 void outer_step(const OuterConfig& outer, ConstValues mean_delta, Values anchor, Values buffer) {
   std::visit(
       [&](auto a) {

@@ -13,6 +13,11 @@
 
 namespace hybridsync {
 
+// For a mean that no code holds anything back of (`plain`), where means are coded: a learning rate
+// above 1, or one that is tuned, only makes up for what codes hold back, so such a mean is taken as
+// it is. Otherwise `outer` itself.
+OuterConfig outer_for(const OuterConfig& outer, CodecKind codec, bool plain);
+
 // Moves `anchor` in place. `buffer` is empty without momentum; with it, it has the anchor's type
 // and length, starts at zero and is updated. lr 0 keeps the anchor. One member, lr 1 and no
 // momentum: the new anchor equals that member's parameters to one unit in the last place.

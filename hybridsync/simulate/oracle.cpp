@@ -295,11 +295,12 @@ void Oracle::compute(int fragment, const Result& r, Step& step) {
   if (terms.empty() && !rest) return;
   std::vector<float> mean(step.anchor.size());
   if (!terms.empty()) weighted_mean(terms, weights, std::span<float>(mean));
-  encode(r, last, mean, step);
+  const bool plain = encode(r, last, mean, step);
   uint64_t after = hash_of(ConstValues(std::span<const float>(mean)));
   if (r.mode == Mode::delta) {
-    const bool buffer = scenario_.outer.momentum != 0;
-    outer_step(scenario_.outer, std::span<const float>(mean), std::span<float>(step.anchor),
+    const OuterConfig outer = outer_for(scenario_.outer, scenario_.codec.kind, plain);
+    const bool buffer = outer.momentum != 0;
+    outer_step(outer, std::span<const float>(mean), std::span<float>(step.anchor),
                std::span<float>(step.momentum.data(), buffer ? step.momentum.size() : 0));
     after = hash_of(ConstValues(std::span<const float>(step.anchor)));
   } else {  // what delta mode will begin from: everybody's parameters
@@ -312,9 +313,10 @@ void Oracle::compute(int fragment, const Result& r, Step& step) {
            at(r.version) + " is not the mean of what its roster names");
 }
 
-// What all members get of the mean, with what the maker left out before on this very lineage.
-void Oracle::encode(const Result& r, bool last, std::span<float> mean, Step& step) {
-  if (r.mode == Mode::gradient || !coder_.codes(Real::f32)) return;
+// What all members get of the mean, with what the maker left out before on this very lineage;
+// whether nothing is held back.
+bool Oracle::encode(const Result& r, bool last, std::span<float> mean, Step& step) {
+  if (r.mode == Mode::gradient || !coder_.codes(Real::f32)) return true;
   const auto beta = static_cast<float>(scenario_.codec.error_feedback);
   if (beta > 0) step.residual.resize(mean.size());
   for (size_t i = 0; i < mean.size(); ++i) {
@@ -325,6 +327,7 @@ void Oracle::encode(const Result& r, bool last, std::span<float> mean, Step& ste
                           : coder_.encode(mean, beta, step.residual).value_or(Bytes{});
   if (!coder_.decode(bytes, mean)) broken(Rule::account, -1, "a mean that has no code");
   for (size_t i = 0; i < mean.size(); ++i) step.left_out.sum[i] -= mean[i];
+  return bytes.size() == mean.size_bytes();
 }
 
 // --- the end

@@ -156,7 +156,7 @@ class Oracle {
   void add(const Seat& seat, const Result& r);
   void check_entry(const Seat& seat, const Result& r, const RosterEntry& e, uint64_t chain);
   void compute(int fragment, const Result& r, Step& step);
-  void encode(const Result& r, bool last, std::span<float> mean, Step& step);
+  bool encode(const Result& r, bool last, std::span<float> mean, Step& step);
   bool is_before(const Tree& tree, uint64_t chain, uint64_t later) const;
   std::vector<uint64_t> path(const Tree& tree, uint64_t head) const;
   void check_place(int fragment, const Process& process, Place& place, const Seat* seat,

@@ -15,11 +15,12 @@ constexpr Micros kUsualStep = 10 * kMilli;
 constexpr int kMostFragments = 4;
 
 // Equal pieces; the planner of real runs would not cut so few numbers.
-FragmentTable cut(int64_t count, int nodes, int fragments) {
+FragmentTable cut(int64_t count, int nodes, int fragments, int64_t parts) {
   FragmentTable table{nodes, 1, {}};
   for (int f = 0; f < fragments; ++f) {
     const int64_t from = count * f / fragments, to = count * (f + 1) / fragments;
-    table.fragments.push_back({f, Real::f32, from, to - from});
+    const int part = static_cast<int>(f % std::min<int64_t>(parts, fragments));
+    table.fragments.push_back({f, Real::f32, from, to - from, part});
   }
   return table;
 }
@@ -243,6 +244,10 @@ void check_nodes(const Config& config) {
     throw ConfigError(config.source +
                       ": rounds of gradients are not simulated, only those of parameters; give "
                       "--set start.every_step=0, and a strategy other than \"every_step\"");
+  if (config.nodes() > 1 && config.outer_tier().outer.lr == kAutoLr)
+    throw ConfigError(config.source +
+                      ": tier[1].outer.lr = \"auto\" is not simulated; give --set "
+                      "tier.1.outer.lr=1");
   if (config.nodes() > 1) return;
   throw ConfigError(config.source +
                     ": joins one node only, so there is nothing between nodes to simulate; add a "
@@ -301,7 +306,8 @@ Scenario configured(const Config& config, uint64_t seed, Random& random) {
     s.nodes.push_back(node);
   }
   s.problem = make_problem(config.nodes(), s.codec, random);
-  s.table = cut(s.problem->parameters(), config.nodes(), std::min(config.nodes(), kMostFragments));
+  const int fragments = std::min(std::max(config.nodes(), tier.parts), kMostFragments);
+  s.table = cut(s.problem->parameters(), config.nodes(), fragments, tier.parts);
   return s;
 }
 
@@ -311,9 +317,9 @@ std::string Scenario::to_text() const {
   static constexpr std::string_view kLate[] = {"fold", "return", "drop"};
   const auto ms = [](Micros t) { return number_text(static_cast<double>(t) / 1000) + " ms"; };
   std::string text = std::to_string(nodes.size()) + " nodes, " +
-                     std::to_string(table.fragments.size()) + " fragments, K " +
-                     std::to_string(schedule.every) + ", staleness " +
-                     std::to_string(policy.staleness) + ", deadline " +
+                     std::to_string(table.fragments.size()) + " fragments, " +
+                     std::to_string(table.parts()) + " parts, K " + std::to_string(schedule.every) +
+                     ", staleness " + std::to_string(policy.staleness) + ", deadline " +
                      (policy.deadline > 0 ? ms(policy.deadline) : "none") + ", quorum " +
                      std::to_string(policy.quorum_of(static_cast<int>(nodes.size()))) + ", late " +
                      std::string(kLate[static_cast<size_t>(policy.late)]) +
@@ -345,8 +351,10 @@ Scenario random_scenario(uint64_t seed, CodecKind codec) {
   s.views = s.policy.deadline > 0 || random.chance(0.4);
   s.severity = severity(random);
   s.problem = make_problem(nodes, s.codec, random);
-  s.table =
-      cut(s.problem->parameters(), nodes, static_cast<int>(random.between(1, kMostFragments)));
+  Random other = Random(seed).fork(22);  // which disturbs nothing else
+  const int64_t parts = other.chance(0.5) ? other.between(1, s.schedule.every) : 1;
+  s.table = cut(s.problem->parameters(), nodes, static_cast<int>(random.between(1, kMostFragments)),
+                parts);
   set_length(s, random.between(15, 60), random);
   return s;
 }

@@ -25,8 +25,9 @@ Training::Training(const Scenario& scenario, const Process& self, Desk& desk, Or
   scenario.problem->start(parameters_);
   const auto coder = std::make_shared<Coder>(scenario.codec);
   for (const Fragment& f : scenario.table.fragments) {
+    const Schedule schedule = scenario.schedule.of_part(f.part, scenario.table.parts());
     accounts_.emplace_back(
-        f, self.node, scenario.policy.staleness, scenario.schedule, desk, [](Values) {}, coder);
+        f, self.node, scenario.policy.staleness, schedule, desk, [](Values) {}, coder);
     books_.push_back({Book(scenario.codec, static_cast<size_t>(f.count)), 0, {}});
   }
   if (gradient_mode()) return;

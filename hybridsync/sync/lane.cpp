@@ -488,12 +488,9 @@ uint64_t Lane::compute(const Seat& seat, Mode mode, const Body& body) {
   return hash_of(as_const(next));
 }
 
-// What holds nothing back needs no gain that makes up for it.
 void Lane::move_anchor(int f, ByteSpan result, ConstValues mean, Values anchor) {
-  const OuterConfig& outer = options_.outer;
-  const bool gains =
-      outer.lr == kAutoLr || (outer.lr > 1 && options_.codec.kind != CodecKind::fp32);
-  if (gains && averager_.is_plain(f, result)) return outer_step({}, mean, anchor, momentum(f));
+  const OuterConfig outer =
+      outer_for(options_.outer, options_.codec.kind, averager_.is_plain(f, result));
   if (outer.lr != kAutoLr) return outer_step(outer, mean, anchor, momentum(f));
   const Values buffer = momentum(f);
   averager_.each_gain(f, result, [&](size_t at, size_t count, double gain) {
