@@ -7,17 +7,18 @@
 
 namespace hybridsync {
 
-Averager::Averager(const FragmentTable& table, const CodecOptions& codec, const SmallTensors& small)
-    : table_(table), coders_(codec, small) {}
+Averager::Averager(const FragmentTable& table, const Schedule& schedule, const CodecOptions& codec,
+                   const SmallTensors& small)
+    : table_(table), schedule_(schedule), coders_(codec, small) {}
 
-bool Averager::fits(int fragment, Mode mode, size_t bytes) const {
+bool Averager::fits(int fragment, Version version, size_t bytes) const {
   const Fragment& f = table_.fragments[fragment];
   const auto whole = static_cast<size_t>(f.bytes());
-  const bool coded = mode == Mode::delta && coders_.codes(f.type);
+  const bool coded = schedule_.coded(version) && coders_.codes(f.type);
   return bytes == whole || (coded && 0 < bytes && bytes < whole);
 }
 
-std::optional<Bytes> Averager::mean(int fragment, Mode mode, uint64_t chain,
+std::optional<Bytes> Averager::mean(int fragment, Version version, uint64_t chain,
                                     std::span<const Term> terms, bool last, size_t& bad) {
   const Fragment& f = table_.fragments[fragment];
   std::vector<std::vector<std::byte>> decoded(terms.size());
@@ -32,14 +33,27 @@ std::optional<Bytes> Averager::mean(int fragment, Mode mode, uint64_t chain,
   const auto before = left_out(fragment, chain);
   r.coming.assign(before.begin(), before.end());
   r.onto = chain;
+  const bool flushes = last && schedule_.mode(version) == Mode::delta;
+  const bool forgets = last && !flushes;
   const bool rest =
-      last && std::any_of(r.coming.begin(), r.coming.end(), [](float x) { return x != 0; });
-  if (terms.empty() && !rest) return Bytes{};
+      flushes && std::any_of(r.coming.begin(), r.coming.end(), [](float x) { return x != 0; });
+  if (terms.empty() && !rest) {
+    if (forgets) forget_coming(r);
+    return Bytes{};
+  }
   Bytes result(static_cast<size_t>(f.bytes()));
   const Values out = values_at(result.data(), f.type, static_cast<size_t>(f.count));
   if (!terms.empty()) weighted_mean(values, weights, out);
-  if (mode == Mode::gradient || !coders_.codes(f.type)) return result;
-  return code(f, std::get<std::span<float>>(out), last);
+  if (!schedule_.coded(version) || !coders_.codes(f.type)) return result;
+  coders_.of(fragment)->set_round(schedule_.coded_rounds(version));
+  result = code(f, std::get<std::span<float>>(out), flushes);
+  if (forgets) forget_coming(r);
+  return result;
+}
+
+void Averager::forget_coming(Residuals& r) {
+  forgotten_ += squared_norm(std::span<const float>(r.coming));
+  r.coming.clear();
 }
 
 Bytes Averager::code(const Fragment& f, std::span<const float> mean, bool last) {

@@ -94,7 +94,8 @@ CodecOptions suitable_codec(const Config& config, const FragmentTable& table,
       throw ConfigError(config.source +
                         ": tier[1].codec is for parameters in single precision, and this model "
                         "has some in double; set codec = \"fp32\", which leaves them as they are");
-  if (!narrower(table, replica)) return codec;
+  if (config.outer_tier().strategy != Strategy::every_step && !narrower(table, replica))
+    return codec;
   if (codec.residual == Residual::local)
     throw ConfigError(config.source +
                       ": tier[1].residual = \"local\" needs parameters in single precision, and "
@@ -112,15 +113,17 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
       replica_(replica),
       patience_(std::move(patience)),
       table_(make_table(config, layout)),
+      schedule_(make_schedule(config)),
       lane_(environment.local_rank),
       node_number_(environment.node),
       side_bytes_(side_bytes),
       shared_(place(table_, *wires.memory)),
       loss_(std::numeric_limits<double>::quiet_NaN()) {
   const CodecOptions codec = suitable_codec(config, table_, replica);
-  const Schedule schedule = make_schedule(config);
-  mode_ = schedule.mode(0);
-  interval_ = schedule.interval(0);
+  momentum_at_sender_ = codec.momentum_correction;
+  const SenderMomentum momentum = momentum_at_sender_ ? replica.take_momentum() : SenderMomentum{};
+  mode_ = schedule_.mode(0);
+  interval_ = schedule_.interval(0);
   const size_t lanes = static_cast<size_t>(table_.lanes);
   const size_t of_a_lane = (table_.fragments.size() + lanes - 1) / lanes;
   lane_bytes_ = lane_report_bytes(of_a_lane, config.nodes(), config.outer_tier().staleness);
@@ -135,7 +138,7 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
   options.self = {node_number_, 0};
   options.lane = lane_;
   options.table = table_;
-  options.schedule = schedule;
+  options.schedule = schedule_;
   options.policy = policy_;
   options.outer = config.outer_tier().outer;
   options.codec = codec;
@@ -148,9 +151,9 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
   for (int f : rounds_->fragments()) {
     const Fragment& fragment = table_.fragments[f];
     accounts_.emplace(f, Account(
-                             fragment, node_number_, policy_.staleness, schedule, rounds_->desk(),
+                             fragment, node_number_, policy_.staleness, schedule_, rounds_->desk(),
                              [this, fragment](Values values) { replica_.round(fragment, values); },
-                             coders_.of(f)));
+                             coders_.of(f), momentum));
   }
   set_anchor_if_due();
 }
@@ -171,6 +174,11 @@ Account* NodeRounds::account(int fragment) {
 
 // --- gradient mode
 
+bool NodeRounds::carries_over() const {
+  const bool codes = coders_.options().kind != CodecKind::fp32 && schedule_.coded(gradient_rounds_);
+  return mode_ == Mode::gradient && (codes || momentum_at_sender_);
+}
+
 RoundOutcome NodeRounds::gradient_round(const Contribution& draft, const Gradients& flat,
                                         const SideData& side) {
   for (auto& [f, account] : accounts_) {
@@ -184,6 +192,7 @@ RoundOutcome NodeRounds::gradient_round(const Contribution& draft, const Gradien
   if (waited.ok())
     for (auto& [f, account] : accounts_) take(f);
   agree(waited);
+  ++gradient_rounds_;
   if (newest_.weight > 0)
     for (const Fragment& f : table_.fragments) copy(as_const(shared_[f.id]), flat.of(f));
   everybody_has_read();

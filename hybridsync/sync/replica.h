@@ -7,6 +7,7 @@
 
 #include "hybridsync/decide/fragments.h"
 #include "hybridsync/math/values.h"
+#include "hybridsync/sync/sender_momentum.h"
 #include "hybridsync/sync/side_data.h"
 
 namespace hybridsync {
@@ -29,6 +30,10 @@ class Replica {
   // agreed.rates: the base learning rate of each parameter group, agreed on by the ranks; not a
   // number where none of them had a part in this step, and then this rank's own holds.
   virtual double optimizer_step(int set, double lr_factor, const SideData& agreed) = 0;
+
+  // Gives away the optimizer's momentum: from now on the gradients that it gets hold that already.
+  // Weight decay stays what it was. Throws ConfigError where the optimizer has none to give.
+  virtual SenderMomentum take_momentum() { return {}; }
 
   // Batch-norm statistics: a window's merged ones advance the running ones, once.
   virtual void advance_statistics(const std::vector<Moments>& window) = 0;

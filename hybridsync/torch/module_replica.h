@@ -3,10 +3,12 @@
 
 #include <torch/optim/optimizer.h>
 
+#include <optional>
 #include <vector>
 
 #include "hybridsync/sync/replica.h"
 #include "hybridsync/torch/batch_norm.h"
+#include "hybridsync/torch/given_momentum.h"
 #include "hybridsync/torch/gradient_views.h"
 #include "hybridsync/torch/parameters.h"
 
@@ -25,6 +27,7 @@ class ModuleReplica final : public Replica {
   void write(const Fragment& f, ConstValues values) override { parameters_.write(f, values); }
   void round(const Fragment& f, Values values) const override { parameters_.round(f, values); }
   double optimizer_step(int set, double lr_factor, const SideData& agreed) override;
+  SenderMomentum take_momentum() override;
   void advance_statistics(const std::vector<Moments>& window) override;
   SideData running_statistics(double weight) const override;
   void set_running_statistics(const SideData& side) override;
@@ -40,6 +43,7 @@ class ModuleReplica final : public Replica {
   const Parameters& parameters_;
   torch::optim::Optimizer& optimizer_;
   BatchNorm& batch_norm_;
+  std::optional<GivenMomentum> given_;
   GradientViews* views_ = nullptr;
   size_t optimizer_parameters_ = 0;
 };

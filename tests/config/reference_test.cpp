@@ -55,12 +55,13 @@ TEST(Reference, EveryMemberHasAKey) {
                                decay_factor, final_factor] = LearningRateConfig{};
   [[maybe_unused]] const auto [every_step] = StartConfig{};
   [[maybe_unused]] const auto [kind, levels, density, value_bits, selection, error_feedback,
-                               residual, gamma] = CodecOptions{};
+                               residual, gamma, momentum_correction, density_warmup] =
+      CodecOptions{};
   [[maybe_unused]] const auto [outer_lr, outer_momentum, nesterov] = OuterConfig{};
   [[maybe_unused]] const auto [rate, rtt, step, speeds] = EmulateConfig{};
   [[maybe_unused]] const auto [folder, run_name] = RecordConfig{};
-  // 16 members of a tier, of which outer and emulate are tables, and codec is 8 keys.
-  EXPECT_EQ(known_keys().size(), size_t{14 + (16 - 3) + 8 + 2 + 2 + 7 + 1 + 3 + 4 + 2});
+  // 16 members of a tier, of which outer and emulate are tables, and codec is 10 keys.
+  EXPECT_EQ(known_keys().size(), size_t{14 + (16 - 3) + 10 + 2 + 2 + 7 + 1 + 3 + 4 + 2});
 }
 
 TEST(Reference, ExampleInTheDocumentIsValid) {
