@@ -1,6 +1,8 @@
 // How numbers travel between nodes: what a codec is made of.
 #pragma once
 
+#include <cstdint>
+
 namespace hybridsync {
 
 // hybridsync/math/codec has one for each.
@@ -24,6 +26,9 @@ struct CodecOptions {
   Residual residual = Residual::automatic;
   double gamma = 0.9;  // what a residual in the parameters keeps per round
   SmallTensorCode small_tensors = SmallTensorCode::automatic;
+  // Gradients by top_k: each node sums up its own momentum before it picks what it sends.
+  bool momentum_correction = false;
+  int64_t density_warmup = 0;  // top_k: first rounds over which density falls from 1/4; 0: off
 
   bool operator==(const CodecOptions&) const = default;
 };

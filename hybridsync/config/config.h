@@ -137,7 +137,7 @@ struct TierConfig {
   int64_t bucket_bytes = 512 << 10;
   double timeout = 600;  // seconds that a rank waits for a silent one in its node
   int64_t every = 4;     // K, optimizer steps between rounds (periodic, delayed)
-  CodecOptions codec;    // outer tier: how deltas travel
+  CodecOptions codec;    // outer tier: how deltas and gradients travel
   OuterConfig outer;
   EmulateConfig emulate;
   int64_t fragment_bytes = 4 << 20;  // outer tier: parameters that travel together, at most

@@ -98,18 +98,25 @@ void read_table(Config& config, const Place& table, const Value& value) {
   }
 }
 
+// Whether a tier has this codec.
+bool has_codec(const TierConfig& tier, const Value& codec) {
+  Config config;
+  config.tiers = {tier, tier};
+  return find_key("tier.codec")->print(config, 1) == to_text(codec);
+}
+
 // Before the tier's own keys are read, so that each of them can be overridden.
 void apply_preset(TierConfig& config, size_t i, const Value& tier) {
-  bool own_codec = false;
+  const Value* own_codec = nullptr;
   for (const auto& entry : *tier.as<Value::Table>()) {
-    own_codec = own_codec || entry.key == "codec";
+    if (entry.key == "codec") own_codec = &entry.value;
     const auto* name = entry.key == "strategy" ? entry.value.as<std::string>() : nullptr;
     const Preset* preset = name ? find_preset(*name) : nullptr;
     if (preset && i > 0) preset->apply(config);
     if (preset && i == 0) config.strategy = Strategy::periodic;  // which the rules refuse there
   }
   // A preset's settings of its codec are none of another one.
-  if (own_codec) config.codec = {};
+  if (own_codec && !has_codec(config, *own_codec)) config.codec = {};
 }
 
 void read_tiers(Config& config, const Value& tiers) {

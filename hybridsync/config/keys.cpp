@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kMostUnits = 1 << 20;
 constexpr int kMostParts = 4096;
+constexpr int64_t kMostWarmup = int64_t{1} << 40;
 
 // Builds the keys of one struct inside Config.
 template <class Owner>
@@ -197,8 +198,7 @@ Section start() {
 
 // A preset's name stands for what it made of the tier before its keys were read.
 Kind<Strategy> strategy() {
-  Choices names{{"every_step", "periodic", "delayed"},
-                {"top_k", "streaming", "async_local", "replay"}};
+  Choices names{{"every_step", "periodic", "delayed"}, {"streaming", "async_local", "replay"}};
   Kind<Strategy> kind = choice<Strategy>(names);
   for (const Preset& preset : presets()) names.names.push_back(preset.name);
   kind.description = joined(names.names);
@@ -229,11 +229,13 @@ Section every_tier() {
           key("strategy", &T::strategy, strategy(),
               "`every_step` averages gradients in each step; `periodic` averages parameters every "
               "`every` steps; `delayed` does the same without waiting for nodes that lag; the "
-              "innermost tier is always `every_step`. Presets are `periodic` with other defaults: "
-              "`diloco` (Douillard et al. 2023: every = 500, outer lr 0.7, Nesterov momentum 0.9) "
-              "`sparse_loco` (2025: every = 15, top_k of 1/64 with 2 bits, error_feedback "
-              "0.95 beside the parameters) and `sparse_sign` (the signs of the largest 7 %, a part "
-              "of the parameters at every step, outer lr `auto`: far fewer bytes in both "
+              "innermost tier is always `every_step`. Presets are these with other defaults: "
+              "`diloco` (Douillard et al. 2023: periodic, every = 500, outer lr 0.7, Nesterov "
+              "momentum 0.9), `sparse_loco` (2025: periodic, every = 15, top_k of 1/64 with 2 "
+              "bits, error_feedback 0.95 beside the parameters), `top_k` (Deep Gradient "
+              "Compression, Lin et al. 2018: every_step, top_k of 0.01 with 16 bits, "
+              "momentum_correction) and `sparse_sign` (periodic, the signs of the largest 7 %, a "
+              "part of the parameters at every step, outer lr `auto`: far fewer bytes in both "
               "directions)"),
       }};
 }
@@ -305,7 +307,8 @@ Section codec() {
   return {
       "tier",
       Scope::outer_tier,
-      "How the deltas of `periodic` and `delayed` travel, in both directions.",
+      "How the deltas of `periodic` and `delayed` and the gradients of `every_step` travel, in "
+      "both directions.",
       {
           key("codec", &T::kind,
               choice<CodecKind>(
@@ -325,7 +328,7 @@ Section codec() {
               "it"),
           key("residual", &T::residual, choice<Residual>({{"auto", "local", "buffer"}}),
               "where a node keeps what was left out: in its parameters (`local`) or beside them "
-              "(`buffer`); `auto`: local for `top_k` and `sign`"),
+              "(`buffer`); `auto`: local for `top_k` and `sign`. Of gradients always beside them"),
           key("gamma", &T::gamma, number({0, 1, true, false}),
               "what a residual in the parameters keeps per round"),
           key("small_tensors", &T::small_tensors,
@@ -335,6 +338,12 @@ Section codec() {
               "or 8 bits, or `coded` like the others; `auto`: bf16, or int8 where that would be "
               "more "
               "than a tenth of the bytes"),
+          key("momentum_correction", &T::momentum_correction, truth(),
+              "`top_k` of gradients: each node sums up the momentum of SGD before it picks what it "
+              "sends, and the optimizer applies none; for optimizers other than SGD set false"),
+          key("density_warmup", &T::density_warmup, integer<int64_t>(0, kMostWarmup),
+              "`top_k`: first coded rounds, over which the density falls from 0.25 in stages of a "
+              "factor of 4; 0: off"),
       }};
 }
 

@@ -38,6 +38,17 @@ void sparse_sign(TierConfig& tier) {
   tier.second_moment_floor = 0.03;
 }
 
+void top_k(TierConfig& tier) {
+  tier.strategy = Strategy::every_step;
+  tier.codec.kind = CodecKind::top_k;
+  tier.codec.selection = Selection::chunks;
+  tier.codec.density = 0.01;
+  tier.codec.value_bits = 16;
+  tier.codec.error_feedback = 1;
+  tier.codec.momentum_correction = true;
+  tier.codec.density_warmup = 0;
+}
+
 }  // namespace
 
 const std::vector<Preset>& presets() {
@@ -45,6 +56,7 @@ const std::vector<Preset>& presets() {
       {"diloco", "Douillard et al. 2023", diloco},
       {"sparse_loco", "SparseLoCo, 2025", sparse_loco},
       {"sparse_sign", "hybridsync", sparse_sign},
+      {"top_k", "Deep Gradient Compression, Lin et al. 2018", top_k},
   };
   return all;
 }

@@ -95,6 +95,8 @@ Found check_uncoded(const CodecOptions& codec, size_t i) {
     if (codec.density != standard.density) return only("tier.density", "\"top_k\"");
     if (codec.value_bits != standard.value_bits) return only("tier.value_bits", "\"top_k\"");
     if (codec.selection != standard.selection) return only("tier.selection", "\"top_k\"");
+    if (codec.momentum_correction) return only("tier.momentum_correction", "\"top_k\"");
+    if (codec.density_warmup != 0) return only("tier.density_warmup", "\"top_k\"");
   }
   if (codec.kind <= CodecKind::fp16 && codec.small_tensors != standard.small_tensors)
     return only("tier.small_tensors", "\"int8\" and shorter ones");
@@ -106,12 +108,35 @@ Found check_uncoded(const CodecOptions& codec, size_t i) {
   return std::nullopt;
 }
 
+// A gradient is no part of the parameters yet, and what of it waits is not either.
+Found check_gradients(const CodecOptions& codec, size_t i) {
+  if (codec.residual == Residual::local) {
+    return mistake("tier.residual", i,
+                   "keeps what codes leave out in the parameters, where gradients are not yet; "
+                   "with strategy = \"every_step\" set \"buffer\", or leave this key out");
+  }
+  if (codec.gamma != CodecOptions{}.gamma) {
+    return mistake("tier.gamma", i,
+                   "is what a residual in the parameters keeps, and that of gradients is beside "
+                   "them; with strategy = \"every_step\" leave this key out");
+  }
+  if (codec.momentum_correction && codec.error_feedback == 0) {
+    return mistake("tier.momentum_correction", i,
+                   "sums up what was not sent yet, which error_feedback = 0 drops; leave one of "
+                   "them out");
+  }
+  return std::nullopt;
+}
+
 Found check_codec(const TierConfig& tier, size_t i) {
   const CodecOptions& codec = tier.codec;
-  if (codec.kind != CodecKind::fp32 && tier.strategy == Strategy::every_step) {
-    return mistake("tier.codec", i,
-                   "is for the deltas of \"periodic\" and \"delayed\"; gradients of every step "
-                   "travel as fp32 in this version");
+  if (tier.strategy == Strategy::every_step) {
+    if (codec.kind != CodecKind::fp32)
+      if (auto found = check_gradients(codec, i)) return found;
+  } else if (codec.momentum_correction) {
+    return mistake("tier.momentum_correction", i,
+                   "is for gradients, of strategy = \"every_step\" or \"top_k\"; set one of them, "
+                   "or leave this key out");
   }
   if (codec.levels % 2 == 0) return mistake("tier.levels", i, "must be 3, 5 or 7");
   const int bits = codec.value_bits;

@@ -28,6 +28,10 @@ struct Schedule {
     return strategy == Strategy::every_step || version < synchronous_rounds ? Mode::gradient
                                                                             : Mode::delta;
   }
+  // How many rounds before the one on top of this version carried codes, where there is a codec.
+  // Negative: it carries plain numbers itself.
+  int64_t coded_rounds(Version version) const { return version - synchronous_rounds; }
+  bool coded(Version version) const { return coded_rounds(version) >= 0; }
   // Optimizer steps that belong to the round on top of this version.
   int64_t interval(Version version) const {
     if (mode(version) == Mode::gradient) return 1;

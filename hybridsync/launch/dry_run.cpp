@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "hybridsync/decide/codec_cost.h"
+#include "hybridsync/decide/density_warmup.h"
 #include "hybridsync/decide/fragments.h"
 #include "hybridsync/decide/policy.h"
 #include "hybridsync/decide/schedule.h"
@@ -102,7 +103,7 @@ class Outlook {
     bytes("rounds in flight", share * (unresolved() + 1),
           contributions + " and a result per fragment");
     if (coded())
-      bytes("residuals", share * (2 + 2.0 / config_.nodes()),
+      bytes("residuals", share * (kept_by_sender() + 2.0 / config_.nodes()),
             "at most: what codes leave out, here and of the means that it owns");
     if (!delayed()) return;
     bytes("result log", share / config_.nodes() * policy_.log_results(),
@@ -112,10 +113,19 @@ class Outlook {
               " results, should a view change drop those");
   }
 
+  bool gradients() const { return tier_.strategy == Strategy::every_step; }
+  bool momentum_at_sender() const {
+    return coded() && tier_.codec.momentum_correction && config_.nodes() > 1;
+  }
+  // Vectors: of deltas the residual and what the parameters hold of it, of gradients the residual,
+  // the momentum, and what a code becomes.
+  double kept_by_sender() const { return !gradients() ? 2 : momentum_at_sender() ? 3 : 1; }
+
   int unresolved() const { return policy_.staleness + 1; }
 
   double optimizer_copies() const {
     if (config_.train.optimizer != "sgd") return 2;
+    if (momentum_at_sender() && config_.train.weight_decay == 0) return 0;
     return config_.train.momentum != 0 ? 1 : 0;
   }
 
@@ -140,11 +150,31 @@ class Outlook {
     return static_cast<double>(f.count) * (f.type == Real::f32 ? cost_.bits / 8 : 8);
   }
   void bits_per_number() {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.3g", cost_.bits);
+    const std::string text = short_text(cost_.bits);
     const std::string about = cost_.exact ? "" : ", about: it depends on them";
-    figures_.push_back({group_, "bits per number", cost_.bits, text,
-                        "instead of 32" + about + "; the last round is plain"});
+    const std::string last = gradients() ? "" : "; the last round is plain";
+    figures_.push_back(
+        {group_, "bits per number", cost_.bits, text, "instead of 32" + about + last});
+    if (!warmup().empty()) density_stages();
+  }
+  std::vector<double> warmup() const { return warmup_densities(tier_.codec); }
+  void density_stages() {
+    std::string text, bits;
+    for (const double density : warmup()) {
+      CodecOptions stage = tier_.codec;
+      stage.density = density;
+      text += (text.empty() ? "" : ", ") + short_text(density);
+      bits += (bits.empty() ? "" : ", ") + short_text(codec_cost(stage, needs_.layout).bits);
+    }
+    word("density at first", text,
+         "about " + bits + " bits, equally long in the first " +
+             std::to_string(tier_.codec.density_warmup) + " coded rounds; then " +
+             short_text(tier_.codec.density));
+  }
+  static std::string short_text(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g", value);
+    return text;
   }
 
   void rounds() {

@@ -323,6 +323,7 @@ bool Oracle::encode(const Result& r, bool last, std::span<float> mean, Step& ste
     step.left_out.sum[i] += mean[i];
     step.left_out.size = std::max(step.left_out.size, std::abs(step.left_out.sum[i]));
   }
+  coder_.set_round(scenario_.schedule.coded_rounds(r.version - 1));
   const auto bytes = last ? Coder::plain(mean, beta, step.residual)
                           : coder_.encode(mean, beta, step.residual).value_or(Bytes{});
   if (!coder_.decode(bytes, mean)) broken(Rule::account, -1, "a mean that has no code");

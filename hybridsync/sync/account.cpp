@@ -11,15 +11,20 @@
 namespace hybridsync {
 
 Account::Account(Fragment fragment, int node, int staleness, Schedule schedule, Desk& desk,
-                 std::function<void(Values)> round, std::shared_ptr<Coder> coder)
+                 std::function<void(Values)> round, std::shared_ptr<Coder> coder,
+                 const SenderMomentum& momentum)
     : fragment_(fragment),
       node_(node),
       staleness_(staleness),
+      schedule_(schedule),
       desk_(desk),
       round_(std::move(round)),
       mode_(schedule.mode(0)),
       interval_(schedule.interval(0)),
-      feedback_(std::move(coder), fragment) {}
+      feedback_(coder, fragment) {
+  if (schedule.strategy == Strategy::every_step && feedback_.codes())
+    gradients_.emplace(std::move(coder), static_cast<size_t>(fragment.count), momentum);
+}
 
 Values Account::scratch(std::vector<std::byte>& memory) const {
   if (memory.size() < static_cast<size_t>(fragment_.bytes())) memory.resize(fragment_.bytes());
@@ -102,6 +107,7 @@ void Account::contribute(ConstValues parameters, bool finished, const SideData* 
 ByteSpan Account::encode(Contribution& c, Values learned, Bytes& memory) {
   if (c.weight == 0) return {};
   if (!feedback_.codes()) return bytes_of(as_const(learned));
+  feedback_.coder().set_round(schedule_.coded_rounds(c.at));
   auto code = feedback_.encode(learned, c.finished);
   if (!code) give_up(c);
   memory = std::move(code).value_or(Bytes{});
@@ -129,7 +135,29 @@ void Account::contribute_gradient(const Contribution& draft, ConstValues gradien
   Contribution c = draft;
   c.base = c.at = position_.version();
   (void)position_.contribute();
-  offer(c, c.weight > 0 ? bytes_of(gradient) : ByteSpan{}, side);
+  Bytes memory;
+  ByteSpan values;
+  if (c.weight > 0) {
+    values = bytes_of(gradient);
+    if (gradients_) values = memory = encode(c, std::get<std::span<const float>>(gradient));
+  }
+  if (c.finished && gradients_) {
+    gradients_->end();
+    count_forgotten(gradients_->take_forgotten());
+  }
+  offer(c, values, side);
+}
+
+Bytes Account::encode(const Contribution& c, std::span<const float> gradient) {
+  feedback_.coder().set_round(schedule_.coded_rounds(c.at));
+  Bytes bytes = schedule_.coded(c.at) ? gradients_->encode(gradient) : gradients_->plain(gradient);
+  count_forgotten(gradients_->take_forgotten());
+  if (gradients_->overflowed())
+    desk_.report({Report::Kind::not_finite, node_,
+                  "what fragment " + std::to_string(fragment_.id) + " of node " +
+                      std::to_string(node_) + " had not sent yet is not finite on version " +
+                      std::to_string(c.at) + ": it is dropped"});
+  return bytes;
 }
 
 void Account::offer(const Contribution& c, ByteSpan values, const SideData* side) {
@@ -159,15 +187,14 @@ Account::Change Account::apply(ConstValues parameters, Values out) {
     std::visit([&](const auto& n) { take(n, progress, out, change); }, one);
   if (!delta || !change.moved) return change;
   feedback_.move(progress);
-  count_forgotten();
+  count_forgotten(feedback_.take_forgotten());
   expected(out);
   subtract(as_const(out), as_const(progress), out);
   if (mean_.bytes) change.mean = numbers(mean_);
   return change;
 }
 
-void Account::count_forgotten() {
-  const double squared = feedback_.take_forgotten();
+void Account::count_forgotten(double squared) {
   if (squared > 0) desk_.count([&](Ledger& l) { l.decayed_squared_norm += squared; });
 }
 

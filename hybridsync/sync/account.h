@@ -15,16 +15,19 @@
 #include "hybridsync/decide/position.h"
 #include "hybridsync/sync/desk.h"
 #include "hybridsync/sync/error_feedback.h"
+#include "hybridsync/sync/gradient_feedback.h"
 
 namespace hybridsync {
 
 class Account {
  public:
   // `round`: in place, what parameters keep of values written into them; the identity unless they
-  // are narrower than the core. The desk must outlive it.
+  // are narrower than the core. `momentum`: of gradients, where they travel as codes. The desk must
+  // outlive it.
   Account(Fragment fragment, int node, int staleness, Schedule schedule, Desk& desk,
           std::function<void(Values)> round,
-          std::shared_ptr<Coder> coder = std::make_shared<Coder>());
+          std::shared_ptr<Coder> coder = std::make_shared<Coder>(),
+          const SenderMomentum& momentum = {});
 
   const Fragment& fragment() const { return fragment_; }
   const Position& position() const { return position_; }
@@ -50,7 +53,8 @@ class Account {
   // delta mode: offers everything that was learned since; `finished`: this node's training is over.
   // `side` (fragment 0) may be null. Nothing unless it may.
   void contribute(ConstValues parameters, bool finished, const SideData* side);
-  // gradient mode: offers this node's mean gradient. A draft of weight 0 abstains.
+  // gradient mode: offers this node's mean gradient, or what GradientFeedback makes of it. A draft
+  // of weight 0 abstains.
   void contribute_gradient(const Contribution& draft, ConstValues gradient, const SideData* side);
 
   // What the news did.
@@ -75,6 +79,8 @@ class Account {
   ConstValues anchor() const;
   // What codes left out and lies beside the parameters.
   std::span<const float> beside() const { return feedback_.beside(); }
+  // Of coded gradients; nullptr where there are none.
+  const GradientFeedback* gradients() const { return gradients_ ? &*gradients_ : nullptr; }
   // f(ticket, body) of every unresolved contribution, oldest first; delta mode.
   void each_unresolved(const auto& f) const {
     for (const Open& open : open_) f(open.ticket, open.body);
@@ -93,7 +99,8 @@ class Account {
   ByteSpan encode(Contribution& c, Values learned, Bytes& memory);
   void offer(const Contribution& c, ByteSpan values, const SideData* side);
   void give_up(Contribution& c);
-  void count_forgotten();
+  Bytes encode(const Contribution& c, std::span<const float> gradient);
+  void count_forgotten(double squared);
   void settle(const std::vector<Contribution>& own);
   void take(const Moved& news, Values progress, Values out, Change& change);
   void take(const Replaced& news, Values progress, Values out, Change& change);
@@ -102,6 +109,7 @@ class Account {
   Fragment fragment_;
   int node_;
   int staleness_;
+  Schedule schedule_;
   Desk& desk_;
   std::function<void(Values)> round_;
   Position position_;
@@ -111,6 +119,7 @@ class Account {
   bool not_finite_ = false;  // the parameters, since the last contribution
   double last_weight_ = 0;   // of the newest contribution that had any
   ErrorFeedback feedback_;
+  std::optional<GradientFeedback> gradients_;
   std::vector<std::byte> anchor_;
   uint64_t anchor_hash_ = 0;
   Body mean_;                        // the newest, where it is told

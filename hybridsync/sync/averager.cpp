@@ -16,18 +16,18 @@ double sum_of_norms(std::span<const Averager::Term> terms) {
 
 }  // namespace
 
-Averager::Averager(const FragmentTable& table, const CodecOptions& codec, const SmallTensors& small,
-                   Gains gains)
-    : table_(table), coders_(codec, small), gains_(std::move(gains)) {}
+Averager::Averager(const FragmentTable& table, const Schedule& schedule, const CodecOptions& codec,
+                   const SmallTensors& small, Gains gains)
+    : table_(table), schedule_(schedule), coders_(codec, small), gains_(std::move(gains)) {}
 
-bool Averager::fits(int fragment, Mode mode, size_t bytes) const {
+bool Averager::fits(int fragment, Version version, size_t bytes) const {
   const Fragment& f = table_.fragments[fragment];
   const auto whole = static_cast<size_t>(f.bytes());
-  const bool coded = mode == Mode::delta && coders_.codes(f.type);
+  const bool coded = schedule_.coded(version) && coders_.codes(f.type);
   return bytes == whole || (coded && 0 < bytes && bytes < whole);
 }
 
-std::optional<Bytes> Averager::mean(int fragment, Mode mode, uint64_t chain,
+std::optional<Bytes> Averager::mean(int fragment, Version version, uint64_t chain,
                                     std::span<const Term> terms, bool last, size_t& bad) {
   const Fragment& f = table_.fragments[fragment];
   std::vector<std::vector<std::byte>> decoded(terms.size());
@@ -42,17 +42,24 @@ std::optional<Bytes> Averager::mean(int fragment, Mode mode, uint64_t chain,
   const auto before = left_out(fragment, chain);
   r.coming.assign(before.begin(), before.end());
   r.onto = chain;
+  const bool flushes = last && schedule_.mode(version) == Mode::delta;
+  const bool forgets = last && !flushes;
   const bool rest =
-      last && std::any_of(r.coming.begin(), r.coming.end(), [](float x) { return x != 0; });
-  if (terms.empty() && !rest) return Bytes{};
+      flushes && std::any_of(r.coming.begin(), r.coming.end(), [](float x) { return x != 0; });
+  if (terms.empty() && !rest) {
+    if (forgets) forget_coming(r);
+    return Bytes{};
+  }
   Bytes result(static_cast<size_t>(f.bytes()));
   const Values out = values_at(result.data(), f.type, static_cast<size_t>(f.count));
   if (!terms.empty()) weighted_mean(values, weights, out);
-  if (mode == Mode::gradient || !coders_.codes(f.type)) return result;
+  if (!schedule_.coded(version) || !coders_.codes(f.type)) return result;
+  coders_.of(fragment)->set_round(schedule_.coded_rounds(version));
   const auto mean = std::get<std::span<float>>(out);
   const bool tunes = gains_.bytes(fragment) > 0 && !terms.empty() && !last;
   if (tunes) gains_.contributed(fragment, values, mean, sum_of_norms(terms));
-  Bytes coded = code(f, mean, last);
+  Bytes coded = code(f, mean, flushes);
+  if (forgets) forget_coming(r);
   if (!tunes || is_plain(fragment, coded)) return coded;
   return with_gains(f, mean, std::move(coded), terms.size());
 }
@@ -83,6 +90,11 @@ bool Averager::is_plain(int fragment, ByteSpan result) const {
 ByteSpan Averager::code_in(int fragment, ByteSpan result) const {
   const size_t gains = is_plain(fragment, result) ? 0 : gains_.bytes(fragment);
   return result.first(result.size() - std::min(gains, result.size()));
+}
+
+void Averager::forget_coming(Residuals& r) {
+  forgotten_ += squared_norm(std::span<const float>(r.coming));
+  r.coming.clear();
 }
 
 Bytes Averager::code(const Fragment& f, std::span<const float> mean, bool last) {

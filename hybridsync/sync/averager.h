@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "hybridsync/decide/fragments.h"
@@ -26,27 +27,30 @@ inline constexpr double kRestWeight = std::numeric_limits<double>::min();
 
 class Averager {
  public:
-  Averager(const FragmentTable& table, const CodecOptions& codec, const SmallTensors& small = {},
-           Gains gains = Gains());
+  Averager(const FragmentTable& table, const Schedule& schedule, const CodecOptions& codec,
+           const SmallTensors& small = {}, Gains gains = Gains());
 
-  // Could these be a fragment's numbers, by their length?
-  bool fits(int fragment, Mode mode, size_t bytes) const;
+  // Could these be a fragment's numbers in the round on top of `version`, by their length?
+  bool fits(int fragment, Version version, size_t bytes) const;
 
   struct Term {
     ByteSpan bytes;
     double weight = 0;        // more than 0
     double squared_norm = 0;  // of what it is the code of; for gains
   };
-  // The bytes of the result on top of the lineage `chain`. `last`: with all that was left out
-  // before, plainly, if that is all there is, too. Empty where there is nothing to bring. Nothing
-  // when a term is no code: `bad` is its index then.
-  std::optional<Bytes> mean(int fragment, Mode mode, uint64_t chain, std::span<const Term> terms,
-                            bool last, size_t& bad);
+  // The bytes of the result on top of this version of the lineage `chain`. `last`, of deltas: with
+  // all that was left out before, plainly, if that is all there is, too; of gradients: what was and
+  // is left out is forgotten. Empty where there is nothing to bring. Nothing when a term is no
+  // code: `bad` is its index then.
+  std::optional<Bytes> mean(int fragment, Version version, uint64_t chain,
+                            std::span<const Term> terms, bool last, size_t& bad);
   // The newest mean of a fragment led to this lineage: keeps what it left out.
   void publish(int fragment, Version version, uint64_t chain);
   // Nobody goes back to a version before `oldest` any more: drops what was kept there. Gives the
   // squared norm of what no round of this owner has brought in.
   double forget(int fragment, Version oldest);
+  // The squared norm of what last rounds of gradients forgot since the last call.
+  double take_forgotten() { return std::exchange(forgotten_, 0); }
 
   // What is kept for a lineage; none where nothing is.
   std::span<const float> left_out(int fragment, uint64_t chain) const;
@@ -84,11 +88,14 @@ class Averager {
   Bytes code(const Fragment& fragment, std::span<const float> mean, bool last);
   Bytes with_gains(const Fragment& fragment, std::span<const float> mean, Bytes code,
                    size_t members);
+  void forget_coming(Residuals& residuals);
 
   const FragmentTable table_;
+  const Schedule schedule_;
   const Coders coders_;
   Gains gains_;
   std::map<int, Residuals> residuals_;  // by fragment
+  double forgotten_ = 0;
   std::vector<std::byte> scratch_;
 };
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "hybridsync/decide/density_warmup.h"
 #include "hybridsync/wire/wait.h"
 
 namespace hybridsync {
@@ -25,11 +26,24 @@ class Stopwatch {
 
 Coder::Coder(const CodecOptions& options, std::vector<IndexRange> small,
              std::shared_ptr<CodingCosts> costs)
-    : options_(options), costs_(std::move(costs)) {
-  if (options.kind == CodecKind::fp32) return;
+    : options_(options),
+      small_(std::move(small)),
+      density_(options.density),
+      costs_(std::move(costs)) {
+  if (options.kind != CodecKind::fp32) codec_ = make(options);
+}
+
+std::unique_ptr<Codec> Coder::make(const CodecOptions& options) const {
   const bool int8 = options.small_tensors == SmallTensorCode::int8;
-  codec_ =
-      make_mixed(make_codec(options), std::move(small), int8 ? CodecKind::int8 : CodecKind::bf16);
+  return make_mixed(make_codec(options), small_, int8 ? CodecKind::int8 : CodecKind::bf16);
+}
+
+void Coder::set_round(int64_t coded_rounds) {
+  const double density = density_after(options_, coded_rounds);
+  if (!codec_ || density == density_) return;
+  CodecOptions now = options_;
+  now.density = density_ = density;
+  codec_ = make(now);
 }
 
 Residual Coder::residual() const {

@@ -34,6 +34,12 @@ class Coder {
   // it has grown by what was learned again in every round since, and would throw them far off.
   bool flushes() const;
 
+  // What is encoded from now on travels after so many coded rounds (density_warmup).
+  void set_round(int64_t coded_rounds);
+  // Whether a code of now holds some of the numbers only, but for those of small tensors.
+  bool is_sparse() const { return options_.kind == CodecKind::top_k && density_ < 1; }
+  const std::vector<IndexRange>& small() const { return small_; }
+
   // The bytes of u = values + beta residual; `residual` becomes what they leave out. Nothing when a
   // number of u is not finite: then `residual` is void. `residual` may be empty.
   std::optional<Bytes> encode(std::span<const float> values, float beta, std::span<float> residual);
@@ -49,7 +55,11 @@ class Coder {
   const CodingCosts& costs() const { return *costs_; }
 
  private:
+  std::unique_ptr<Codec> make(const CodecOptions& options) const;
+
   CodecOptions options_;
+  std::vector<IndexRange> small_;
+  double density_;                // of top_k, in this round
   std::unique_ptr<Codec> codec_;  // none: everything is plain
   Bytes code_;
   std::shared_ptr<CodingCosts> costs_;

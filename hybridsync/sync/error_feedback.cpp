@@ -9,14 +9,12 @@
 namespace hybridsync {
 
 ErrorFeedback::ErrorFeedback(std::shared_ptr<Coder> coder, const Fragment& fragment)
-    : coder_(std::move(coder)), type_(fragment.type), count_(static_cast<size_t>(fragment.count)) {
-  if (!codes()) return;
-  left_out_.resize(count_);
-  if (!local() && coder_->options().error_feedback > 0) beside_.resize(count_);
-}
+    : coder_(std::move(coder)), type_(fragment.type), count_(static_cast<size_t>(fragment.count)) {}
 
 std::optional<Bytes> ErrorFeedback::encode(Values learned, bool last) {
   const auto p = std::get<std::span<float>>(learned);
+  left_out_.resize(count_);
+  if (!local() && coder_->options().error_feedback > 0) beside_.resize(count_);
   auto bytes = local() ? encode_local(p, last) : encode_beside(p, last);
   holds_left_out_ = bytes.has_value();
   if (!bytes) std::fill(beside_.begin(), beside_.end(), 0.0f);

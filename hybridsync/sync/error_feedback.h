@@ -18,6 +18,7 @@ class ErrorFeedback {
  public:
   ErrorFeedback(std::shared_ptr<Coder> coder, const Fragment& fragment);
 
+  Coder& coder() { return *coder_; }
   // Whether anything is left out at all.
   bool codes() const { return coder_->codes(type_); }
   // `learned`: what the parameters hold that no contribution does; what they hold only until they

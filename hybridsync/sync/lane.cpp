@@ -53,7 +53,7 @@ Lane::Lane(Options options, Desk& desk, SendFunction send)
       run_(run_hash(options_.run_id)),
       desk_(desk),
       send_(std::move(send)),
-      averager_(options_.table, options_.codec, options_.small,
+      averager_(options_.table, options_.schedule, options_.codec, options_.small,
                 Gains(options_.tensors, options_.table.nodes)) {
   for (int f : options_.table.of_lane(options_.lane)) {
     const int part = options_.table.fragments[f].part;
@@ -220,17 +220,17 @@ bool Lane::fits(const Message& m, const BodyLayout& layout, size_t bytes) const 
   if (m.fragment == -1) return bytes == 0;
   if (seats_.find(m.fragment) == seats_.end()) return false;
   const auto whole = static_cast<uint64_t>(options_.table.fragments[m.fragment].bytes());
-  Mode mode = Mode::gradient;
+  Version version = -1;
   if (const auto* c = std::get_if<Contribution>(&m.body)) {
     if (Process{c->node, c->incarnation} != m.from) return false;
     if ((c->weight > 0) != (layout.values_bytes > 0)) return false;
-    mode = c->mode;
+    version = c->at;
   } else if (const auto* remind = std::get_if<Remind>(&m.body)) {
     return Process{remind->contribution.node, remind->contribution.incarnation} == m.from &&
            bytes == 0;
   } else if (const auto* r = std::get_if<Result>(&m.body)) {
     if ((r->weight > 0) != (layout.values_bytes > 0)) return false;
-    mode = r->mode;
+    version = r->version - 1;
     for (const RosterEntry& e : r->roster)
       if (e.age > options_.policy.staleness) return false;
   } else if (std::holds_alternative<State>(m.body)) {
@@ -239,7 +239,7 @@ bool Lane::fits(const Message& m, const BodyLayout& layout, size_t bytes) const 
   } else {
     return bytes == 0;
   }
-  return layout.values_bytes == 0 || averager_.fits(m.fragment, mode, layout.values_bytes);
+  return layout.values_bytes == 0 || averager_.fits(m.fragment, version, layout.values_bytes);
 }
 
 // Gives the message's payloads a handle.
@@ -455,7 +455,10 @@ std::optional<Bytes> Lane::mean_of(const Seat& seat, const Close& close) {
     nodes.push_back(c.node);
   }
   size_t bad = 0;
-  auto mean = averager_.mean(seat.fragment(), close.mode, seat.lineage().chain, terms, last, bad);
+  auto mean =
+      averager_.mean(seat.fragment(), close.version - 1, seat.lineage().chain, terms, last, bad);
+  if (const double forgotten = averager_.take_forgotten(); forgotten > 0)
+    desk_.count([&](Ledger& l) { l.decayed_squared_norm += forgotten; });
   if (!mean) refuse(nodes[bad], "numbers that are no code");
   return mean;
 }

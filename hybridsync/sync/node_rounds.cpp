@@ -107,7 +107,8 @@ CodecOptions suitable_codec(const Config& config, const FragmentTable& table,
       throw ConfigError(config.source +
                         ": tier[1].codec is for parameters in single precision, and this model "
                         "has some in double; set codec = \"fp32\", which leaves them as they are");
-  if (!narrower(table, replica)) return codec;
+  if (config.outer_tier().strategy != Strategy::every_step && !narrower(table, replica))
+    return codec;
   if (codec.residual == Residual::local)
     throw ConfigError(config.source +
                       ": tier[1].residual = \"local\" needs parameters in single precision, and "
@@ -125,6 +126,7 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
       replica_(replica),
       patience_(std::move(patience)),
       table_(make_table(config, layout)),
+      schedule_(make_schedule(config)),
       lane_(environment.local_rank),
       node_number_(environment.node),
       side_bytes_(side_bytes),
@@ -134,11 +136,12 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
       loss_(std::numeric_limits<double>::quiet_NaN()) {
   CodecOptions codec = suitable_codec(config, table_, replica);
   codec.small_tensors = small_tensor_code(codec, layout);
+  momentum_at_sender_ = codec.momentum_correction;
+  const SenderMomentum momentum = momentum_at_sender_ ? replica.take_momentum() : SenderMomentum{};
   if (pull_ > 0) {
     means_ = place(table_, *wires.memory);
     has_mean_ = wires.memory->allocate_common(table_.fragments.size());
   }
-  schedule_ = make_schedule(config);
   mode_ = schedule_.mode(0);
   interval_ = schedule_.interval(0);
   const size_t lanes = static_cast<size_t>(table_.lanes);
@@ -174,7 +177,7 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
     const Schedule schedule = schedule_.of_part(fragment.part, table_.parts());
     const auto round = [this, f](Values values) { round_in_place(f, values); };
     accounts_.emplace(f, Account(fragment, node_number_, policy_.staleness, schedule,
-                                 rounds_->desk(), round, coders_.of(f)));
+                                 rounds_->desk(), round, coders_.of(f), momentum));
   }
   set_anchor_if_due();
 }
@@ -196,6 +199,11 @@ Account* NodeRounds::account(int fragment) {
 
 // --- gradient mode
 
+bool NodeRounds::carries_over() const {
+  const bool codes = coders_.options().kind != CodecKind::fp32 && schedule_.coded(gradient_rounds_);
+  return mode_ == Mode::gradient && (codes || momentum_at_sender_);
+}
+
 RoundOutcome NodeRounds::gradient_round(const Contribution& draft, const Gradients& flat,
                                         const SideData& side) {
   for (auto& [f, account] : accounts_) {
@@ -209,6 +217,7 @@ RoundOutcome NodeRounds::gradient_round(const Contribution& draft, const Gradien
   if (waited.ok())
     for (auto& [f, account] : accounts_) take(f);
   agree(waited);
+  ++gradient_rounds_;
   if (newest_.weight > 0)
     for (const Fragment& f : table_.fragments) copy(as_const(shared_[f.id]), flat.of(f));
   everybody_has_read();

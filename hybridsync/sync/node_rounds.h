@@ -68,6 +68,10 @@ class NodeRounds {
   RoundOutcome gradient_round(const Contribution& draft, const Gradients& flat,
                               const SideData& side);
 
+  // gradient mode: the next round brings more than the gradients of its step, which earlier ones
+  // left behind or which momentum carries on. So clipping is for what this node gives, before.
+  bool carries_over() const;
+
   // delta mode, before a step: how this rank's lane stands, for the agreement of the node. Empty
   // where every round makes training wait: then nothing can arrive in between.
   LaneReport report() const;
@@ -124,13 +128,14 @@ class NodeRounds {
   Replica& replica_;
   const Patience patience_;
   const FragmentTable table_;
+  const Schedule schedule_;
   const int lane_;
   const int node_number_;
   const size_t side_bytes_;
   size_t lane_bytes_ = 0;
   Policy policy_;
-  Schedule schedule_;
-  Coders coders_;                                    // of the accounts
+  Coders coders_;  // of the accounts
+  bool momentum_at_sender_ = false;
   const std::vector<std::vector<Fragment>> pieces_;  // by fragment: where it is in the flat vector
   std::vector<Values> shared_;  // by fragment, in the node's memory: what all ranks take over
   const double pull_;           // of momentum; 0: off
@@ -148,6 +153,7 @@ class NodeRounds {
 
   // Equal on all ranks of the node.
   Mode mode_;
+  Version gradient_rounds_ = 0;
   int64_t interval_;
   int64_t rounds_count_ = 0;
   int64_t steps_ = 0;  // of the strategy

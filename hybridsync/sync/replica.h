@@ -8,6 +8,7 @@
 
 #include "hybridsync/decide/fragments.h"
 #include "hybridsync/math/values.h"
+#include "hybridsync/sync/sender_momentum.h"
 #include "hybridsync/sync/side_data.h"
 
 namespace hybridsync {
@@ -41,6 +42,9 @@ class Replica {
   // that the optimizer has not stepped yet stays as it is.
   virtual void pull_momentum(std::span<const Fragment> ranges, ConstValues mean_delta,
                              double share) = 0;
+  // Gives away the optimizer's momentum: from now on the gradients that it gets hold that already.
+  // Weight decay stays what it was. Throws ConfigError where the optimizer has none to give.
+  virtual SenderMomentum take_momentum() { return {}; }
 
   // Batch-norm statistics: a window's merged ones advance the running ones, once.
   virtual void advance_statistics(const std::vector<Moments>& window) = 0;

@@ -159,22 +159,41 @@ bool Synchronizer::step_alone(StepRecord& record) {
 }
 
 bool Synchronizer::step_together(StepRecord& record) {
-  const bool finite = std::isfinite(normalise(node_.weight));
+  const double own_norm = normalise(node_.weight);
+  const bool finite = std::isfinite(own_norm);
+  const bool carries_over = rounds_->carries_over();
+  if (carries_over && finite) clip(own_norm, config_.train.clip / std::sqrt(nodes_));
   const auto start = Clock::now();
   const RoundOutcome outcome = rounds_->gradient_round(
       draft(finite ? node_.weight : 0), sets_[static_cast<size_t>(set_)], node_.side);
   record.exchange_seconds += seconds_since(start);
-  const SideData& side = outcome.side ? *outcome.side : node_.side;
-  return apply({outcome.weight, double(outcome.samples), &side}, norm(), record);
+  SideData side = outcome.side ? *outcome.side : node_.side;
+  if (carries_over) side.used = moved(std::move(side.used));
+  return apply({outcome.weight, double(outcome.samples), &side, carries_over}, norm(), record);
+}
+
+// Also what got no gradient in this step is used where earlier ones arrive.
+std::vector<uint8_t> Synchronizer::moved(std::vector<uint8_t> used) const {
+  for (size_t i = 0; i < used.size(); ++i) {
+    if (used[i]) continue;
+    const Slice& slice = layout_.slices[i];
+    const auto part = subspan(flat(slice.type), static_cast<size_t>(slice.offset),
+                              static_cast<size_t>(slice.count));
+    used[i] = squared_norm(as_const(part)) > 0;
+  }
+  return used;
+}
+
+void Synchronizer::clip(double norm, double most) {
+  if (most > 0 && norm + 1e-6 > most)
+    for (Real type : {Real::f32, Real::f64}) scale(flat(type), most / (norm + 1e-6));
 }
 
 bool Synchronizer::apply(const StepInputs& inputs, double gradient_norm, StepRecord& record) {
   record.grad_norm = gradient_norm;
   if (inputs.weight <= 0 || !std::isfinite(gradient_norm)) return false;
   const auto start = Clock::now();
-  const double clip = config_.train.clip;
-  if (clip > 0 && gradient_norm + 1e-6 > clip)
-    for (Real type : {Real::f32, Real::f64}) scale(flat(type), clip / (gradient_norm + 1e-6));
+  if (!inputs.clipped) clip(gradient_norm, config_.train.clip);
   const double factor = lr_scale(config_.learning_rate, inputs.samples) *
                         lr_schedule(config_.learning_rate, schedule_step(), config_.train.steps);
   record.lr = replica_.optimizer_step(set_, factor, *inputs.side);

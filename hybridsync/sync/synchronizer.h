@@ -94,6 +94,7 @@ class Synchronizer {
     double weight = 0;   // 0: nobody had anything to give
     double samples = 0;  // of all members together
     const SideData* side = nullptr;
+    bool clipped = false;  // already
   };
 
   bool gradient_mode() const { return rounds_ && rounds_->mode() == Mode::gradient; }
@@ -104,6 +105,8 @@ class Synchronizer {
   bool step_alone(StepRecord& record);
   bool step_together(StepRecord& record);
   bool apply(const StepInputs& inputs, double norm, StepRecord& record);
+  void clip(double norm, double most);
+  std::vector<uint8_t> moved(std::vector<uint8_t> used) const;
   void count_step(bool stepped);
   void boundary(bool stepped, StepRecord& record);
   int64_t schedule_step() const;

@@ -68,10 +68,15 @@ double ModuleReplica::optimizer_step(int set, double lr_factor, const SideData& 
     ~Restore() { f(); }
   } restore{[&] { set_rates([&](size_t g) { return own[g]; }); }};
   set_rates(rate);
-  optimizer_.step();
+  if (given_)
+    given_->step();
+  else
+    optimizer_.step();
   moments_.stepped();
   return own.empty() ? 0 : rate(0);
 }
+
+SenderMomentum ModuleReplica::take_momentum() { return given_.emplace(optimizer_).value(); }
 
 void ModuleReplica::begin_momentum_pull() { moments_.begin_pull(); }
 

@@ -3,10 +3,12 @@
 
 #include <torch/optim/optimizer.h>
 
+#include <optional>
 #include <vector>
 
 #include "hybridsync/sync/replica.h"
 #include "hybridsync/torch/batch_norm.h"
+#include "hybridsync/torch/given_momentum.h"
 #include "hybridsync/torch/gradient_views.h"
 #include "hybridsync/torch/optimizer_moments.h"
 #include "hybridsync/torch/parameters.h"
@@ -30,6 +32,7 @@ class ModuleReplica final : public Replica {
   void begin_momentum_pull() override;
   void pull_momentum(std::span<const Fragment> ranges, ConstValues mean_delta,
                      double share) override;
+  SenderMomentum take_momentum() override;
   void advance_statistics(const std::vector<Moments>& window) override;
   SideData running_statistics(double weight) const override;
   void set_running_statistics(const SideData& side) override;
@@ -45,6 +48,7 @@ class ModuleReplica final : public Replica {
   const Parameters& parameters_;
   torch::optim::Optimizer& optimizer_;
   BatchNorm& batch_norm_;
+  std::optional<GivenMomentum> given_;
   GradientViews* views_ = nullptr;
   size_t optimizer_parameters_ = 0;
   OptimizerMoments moments_;

@@ -144,7 +144,9 @@ TEST(Mistakes, NotAvailableInThisVersion) {
       "h.toml:7: tier[1].adapt = \"off\": " + later +
           "name, size, strategy, every, fragment_bytes, parts, momentum_pull, second_moment_floor, "
           "staleness, deadline, quorum, late, codec, levels, density, value_bits, selection, "
-          "error_feedback, residual, gamma, small_tensors, outer, emulate");
+          "error_feedback, residual, gamma, small_tensors, momentum_correction, density_warmup, "
+          "outer, "
+          "emulate");
   for (const char* line : {"every_min = 1", "every_max = 64"}) {
     EXPECT_NE(mistake_in_outer(line).find(later), std::string::npos) << line;
   }
@@ -158,9 +160,9 @@ TEST(Mistakes, NotAvailableInThisVersion) {
 }
 
 TEST(Mistakes, ChoicesOfLaterVersions) {
-  EXPECT_EQ(mistake_in("[[tier]]\n[[tier]]\nstrategy = \"top_k\""),
-            "h.toml:3: tier[1].strategy = \"top_k\": is not available in this version; available: "
-            "every_step, periodic, delayed, diloco, sparse_loco, sparse_sign");
+  EXPECT_EQ(mistake_in("[[tier]]\n[[tier]]\nstrategy = \"replay\""),
+            "h.toml:3: tier[1].strategy = \"replay\": is not available in this version; available: "
+            "every_step, periodic, delayed, diloco, sparse_loco, sparse_sign, top_k");
   EXPECT_EQ(
       mistake_in("[[tier]]\ngroup = \"nccl\""),
       "h.toml:2: tier[0].group = \"nccl\": is not available in this version; available: auto, "
@@ -178,9 +180,6 @@ TEST(Mistakes, Codecs) {
   EXPECT_EQ(mistake_in_outer("codec = \"int3\""),
             "h.toml:7: tier[1].codec = \"int3\": must be one of fp32, bf16, fp16, int8, int4, "
             "int2, sign, levels, top_k; did you mean int8?");
-  EXPECT_EQ(mistake_in("[[tier]]\n[[tier]]\ncodec = \"int8\""),
-            "h.toml:3: tier[1].codec = \"int8\": is for the deltas of \"periodic\" and "
-            "\"delayed\"; gradients of every step travel as fp32 in this version");
   EXPECT_EQ(mistake_in_outer("codec = \"int4\"\ndensity = 0.5"),
             "h.toml:8: tier[1].density = 0.5: is for codec = \"top_k\" only; set that, or leave "
             "this key out");
@@ -195,6 +194,33 @@ TEST(Mistakes, Codecs) {
   EXPECT_EQ(mistake_in_outer("error_feedback = 0\nresidual = \"local\"\ncodec = \"int4\""),
             "h.toml:7: tier[1].error_feedback = 0.0: drops what a code leaves out, which residual "
             "= \"local\" keeps; leave one of them out");
+}
+
+TEST(Mistakes, CodecsOfGradients) {
+  const std::string tiers = "[[tier]]\n[[tier]]\n";
+  EXPECT_EQ(mistake_in(tiers + "codec = \"int8\"\nresidual = \"local\""),
+            "h.toml:4: tier[1].residual = \"local\": keeps what codes leave out in the parameters, "
+            "where gradients are not yet; with strategy = \"every_step\" set \"buffer\", or leave "
+            "this key out");
+  EXPECT_EQ(
+      mistake_in(tiers + "strategy = \"top_k\"\ngamma = 1"),
+      "h.toml:4: tier[1].gamma = 1.0: is what a residual in the parameters keeps, and that of "
+      "gradients is beside them; with strategy = \"every_step\" leave this key out");
+  EXPECT_EQ(mistake_in(tiers + "strategy = \"top_k\"\nerror_feedback = 0"),
+            "h.toml: tier[1].momentum_correction = true: sums up what was not sent yet, which "
+            "error_feedback = 0 drops; leave one of them out");
+  EXPECT_EQ(
+      mistake_in(tiers + "codec = \"int8\"\nmomentum_correction = true"),
+      "h.toml:4: tier[1].momentum_correction = true: is for codec = \"top_k\" only; set that, "
+      "or leave this key out");
+  EXPECT_EQ(mistake_in_outer("codec = \"top_k\"\nmomentum_correction = true"),
+            "h.toml:8: tier[1].momentum_correction = true: is for gradients, of strategy = "
+            "\"every_step\" or \"top_k\"; set one of them, or leave this key out");
+  EXPECT_EQ(mistake_in_outer("codec = \"int4\"\ndensity_warmup = 5"),
+            "h.toml:8: tier[1].density_warmup = 5: is for codec = \"top_k\" only; set that, or "
+            "leave this key out");
+  EXPECT_EQ(mistake_in_outer("density_warmup = -1"),
+            "h.toml:7: tier[1].density_warmup = -1: must be at least 0");
 }
 
 TEST(Mistakes, KeysOfTheOtherTier) {

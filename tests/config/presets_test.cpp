@@ -25,6 +25,15 @@ TEST(Presets, AreWhatTheirPapersSay) {
   EXPECT_EQ(sparse.codec.kind, CodecKind::top_k);
   EXPECT_EQ(sparse.codec.value_bits, 2);
   EXPECT_EQ(sparse.codec.error_feedback, 0.95);
+  const TierConfig top_k = outer_tier("strategy = 'top_k'");
+  EXPECT_EQ(top_k.strategy, Strategy::every_step);
+  EXPECT_EQ(top_k.codec.kind, CodecKind::top_k);
+  EXPECT_EQ(top_k.codec.selection, Selection::chunks);
+  EXPECT_EQ(top_k.codec.density, 0.01);
+  EXPECT_EQ(top_k.codec.value_bits, 16);
+  EXPECT_EQ(top_k.codec.error_feedback, 1);
+  EXPECT_TRUE(top_k.codec.momentum_correction);
+  EXPECT_EQ(top_k.codec.density_warmup, 0);
 }
 
 TEST(Presets, YieldToTheUsersKeysWhereverTheyStand) {
@@ -46,6 +55,10 @@ TEST(Presets, OfOneCodecSayNothingOfAnother) {
   EXPECT_EQ(tier.every, 15);
   EXPECT_EQ(tier.codec.kind, CodecKind::int4);
   EXPECT_EQ(tier.codec.value_bits, CodecOptions{}.value_bits);
+}
+
+TEST(Presets, OfACodecThatIsNamedOnceMoreStayWhatTheyAre) {
+  EXPECT_EQ(outer_tier("strategy = 'top_k'\ncodec = 'top_k'"), outer_tier("strategy = 'top_k'"));
 }
 
 TEST(Presets, ArePrintedAsWhatTheyBecame) {

@@ -56,12 +56,13 @@ TEST(Reference, EveryMemberHasAKey) {
                                decay_factor, final_factor] = LearningRateConfig{};
   [[maybe_unused]] const auto [every_step] = StartConfig{};
   [[maybe_unused]] const auto [kind, levels, density, value_bits, selection, error_feedback,
-                               residual, gamma, small_tensors] = CodecOptions{};
+                               residual, gamma, small_tensors, momentum_correction,
+                               density_warmup] = CodecOptions{};
   [[maybe_unused]] const auto [outer_lr, outer_momentum, nesterov] = OuterConfig{};
   [[maybe_unused]] const auto [rate, rtt, step, speeds] = EmulateConfig{};
   [[maybe_unused]] const auto [folder, run_name] = RecordConfig{};
-  // 19 members of a tier, of which outer and emulate are tables, and codec is 9 keys.
-  EXPECT_EQ(known_keys().size(), size_t{14 + (19 - 3) + 9 + 2 + 2 + 7 + 1 + 3 + 4 + 2});
+  // 19 members of a tier, of which outer and emulate are tables, and codec is 11 keys.
+  EXPECT_EQ(known_keys().size(), size_t{14 + (19 - 3) + 11 + 2 + 2 + 7 + 1 + 3 + 4 + 2});
 }
 
 TEST(Reference, ExampleInTheDocumentIsValid) {

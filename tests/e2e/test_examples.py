@@ -52,6 +52,11 @@ def test_own_loop_purely_synchronously(tmp_path):
     assert len(hashes) == 1 and hashes != hybrid
 
 
+def test_own_loop_with_coded_gradients(tmp_path):
+    hashes, losses = own_loop_on_ranks(tmp_path, ('"periodic"', '"top_k"'))
+    assert len(hashes) == 1 and len(losses) == 1 and 0 < losses.pop() < 0.4
+
+
 def test_own_loop_names_a_wrong_launch():
     done = subprocess.run([EXAMPLES / "own_loop", ROOT / "examples/own_loop.toml"], text=True,
                           capture_output=True, timeout=120)

@@ -57,6 +57,33 @@ def test_two_nodes_give_the_same_bits_twice(write, tmp_path):
     assert any(not value.equal(other[key]) for key, value in states[0].items())
 
 
+def test_coded_gradients_take_few_bytes_and_keep_nodes_equal(write, tmp_path):
+    """Every round compares the hashes of the nodes' parameters, and ends the run if they differ."""
+    tiers = TIERS.replace('"periodic"\nevery = 2', '"{}"')
+    sent = {}
+    for strategy in ("every_step", "top_k"):
+        config = write(f"{strategy}.toml", SMALL + tiers.format(strategy))
+        done = program("train", config, "--name", strategy, "--json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        summary = json.loads(done.stdout)
+        sent[strategy] = summary["bytes_sent_slow"]
+        lines = metrics(tmp_path / "runs" / strategy)
+        assert {line["node"] for line in lines} == {0, 1}
+        assert all(line["sync/mode"] == "every_step" for line in lines)
+        assert all(isinstance(line["loss"], float) for line in lines if line["lr"] is not None)
+    assert sent["top_k"] < sent["every_step"] / 10
+    by_node = [{line["step"]: line for line in lines if line["node"] == node} for node in (0, 1)]
+    for step in range(1, 7):
+        first, second = by_node[0][step], by_node[1][step]
+        assert first["grad_norm"] == second["grad_norm"] > 0, "the same arrived at both"
+        for line in (first, second):
+            assert 0 < line["codec/bytes_after"] < line["codec/bytes_before"] / 20
+    for node in by_node:
+        last = node[max(node)]
+        assert last["ledger/mismatches"] == last["ledger/lost"] == 0
+        assert last["ledger/decayed_norm"] > 0, "what is never sent is counted"
+
+
 def test_refuses_a_folder_that_is_taken(write, tmp_path):
     (tmp_path / "runs/x").mkdir(parents=True)
     (tmp_path / "runs/x/notes.txt").write_text("mine")

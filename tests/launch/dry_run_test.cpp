@@ -81,6 +81,27 @@ TEST(DryRun, OneAnchorIsEnoughForGradients) {
   EXPECT_EQ(json["between nodes"]["steps between rounds"], 1);
 }
 
+TEST(DryRun, ForeseesCodedGradients) {
+  const std::string tiers = "tier = [{size = 2}, {size = 3, strategy = 'top_k'";
+  const Json json = figures(tiers + ", density_warmup = 60}]", needs(96000));
+  const Json& between = json["between nodes"];
+  EXPECT_NEAR(between["bits per number"], 0.01 * 16 + 0.0808, 1e-3);
+  EXPECT_EQ(between["density at first"], "0.25, 0.0625, 0.0156");
+  EXPECT_NEAR(double(between["sent by a node per step"]), 2 * 0.2408 / 8 * 96000 * 2 / 3., 100);
+  const Json& memory = json["memory per rank"];
+  EXPECT_EQ(memory["residuals"], (3 + 2 / 3.) * 4 * 96000 / 2);
+  EXPECT_EQ(memory["optimizer state"], 0) << "the momentum is at the senders";
+  EXPECT_EQ(figures("train.weight_decay = 0.1\n" + tiers + "}]",
+                    needs(96000))["memory per rank"]["optimizer state"],
+            4 * 96000);
+  EXPECT_FALSE(figures(tiers + "}]", needs(96000))["between nodes"].contains("density at first"));
+  const Json adam =
+      figures("train.optimizer = 'adam'\n" + tiers + ", momentum_correction = false}]",
+              needs(96000))["memory per rank"];
+  EXPECT_EQ(adam["residuals"], (1 + 2 / 3.) * 4 * 96000 / 2);
+  EXPECT_EQ(adam["optimizer state"], 2 * 4 * 96000);
+}
+
 std::string delayed(const std::string& keys) {
   return "tier = [{size = 2}, {size = 3, strategy = 'delayed', every = 5, " + keys + "}]";
 }

@@ -14,6 +14,9 @@ constexpr size_t kCount = 64;
 
 class AveragerTest : public testing::Test {
  protected:
+  explicit AveragerTest(const Schedule& schedule = {Strategy::periodic, 0, 1})
+      : averager(table, schedule, codec()) {}
+
   static CodecOptions codec() {
     CodecOptions codec;
     codec.kind = CodecKind::sign;
@@ -26,7 +29,7 @@ class AveragerTest : public testing::Test {
     std::vector<Averager::Term> terms;
     if (!mean.empty()) terms.push_back({bytes, 2.0});
     size_t bad = 0;
-    const auto code = averager.mean(0, Mode::delta, onto, terms, last, bad);
+    const auto code = averager.mean(0, version - 1, onto, terms, last, bad);
     F numbers;
     if (code && !code->empty()) {
       const auto all = std::get<std::span<const float>>(averager.numbers(0, *code));
@@ -48,7 +51,7 @@ class AveragerTest : public testing::Test {
   }
 
   FragmentTable table{1, 1, {{0, Real::f32, 0, kCount}}};
-  Averager averager{table, codec()};
+  Averager averager;
 };
 
 TEST_F(AveragerTest, TheNextRoundOnTheSameLineageBringsWhatWasLeftOut) {
@@ -93,6 +96,43 @@ TEST_F(AveragerTest, ARoundInWhichAllAbstainKeepsItAndALastOneBringsIt) {
   EXPECT_EQ(left_out(12), rest);
   EXPECT_EQ(round(12, 3, 13, {}, true), rest);
   EXPECT_TRUE(round(13, 4, 14, {}, true).empty()) << "there is nothing any more";
+}
+
+class GradientAveragerTest : public AveragerTest {
+ protected:
+  GradientAveragerTest() : AveragerTest({Strategy::every_step, 2, 1}) {}
+};
+
+TEST_F(GradientAveragerTest, CodesBeginAfterTheStart) {
+  constexpr size_t kWhole = kCount * sizeof(float);
+  for (const Version version : {-1, 0, 1}) {
+    EXPECT_TRUE(averager.fits(0, version, kWhole));
+    EXPECT_FALSE(averager.fits(0, version, kWhole / 2)) << version;
+  }
+  EXPECT_TRUE(averager.fits(0, 2, kWhole / 2));
+  EXPECT_TRUE(averager.fits(0, 2, kWhole)) << "where a code would not be shorter";
+  EXPECT_FALSE(averager.fits(0, 2, 2 * kWhole));
+  EXPECT_EQ(round(0, 2, 12, ramp()), ramp());
+  EXPECT_NE(round(12, 3, 13, ramp()), ramp());
+}
+
+TEST_F(GradientAveragerTest, TheLastRoundForgetsWhatWasLeftOut) {
+  (void)round(0, 3, 11, ramp());
+  const double waits = squared(left_out(11));
+  EXPECT_GT(waits, 0);
+  EXPECT_TRUE(round(11, 4, 12, {}, true).empty()) << "nobody steps";
+  EXPECT_EQ(averager.take_forgotten(), waits);
+  EXPECT_EQ(averager.take_forgotten(), 0) << "told once";
+  EXPECT_TRUE(left_out(12).empty());
+  EXPECT_EQ(averager.forget(0, 9), 0);
+}
+
+TEST_F(GradientAveragerTest, ALastRoundWithGradientsIsStillACode) {
+  const F mean = round(0, 3, 11, ramp(), true);
+  EXPECT_NE(mean, ramp());
+  F rest = ramp();
+  for (size_t i = 0; i < kCount; ++i) rest[i] -= mean[i];
+  EXPECT_NEAR(averager.take_forgotten(), squared(rest), 1e-2);
 }
 
 }  // namespace
