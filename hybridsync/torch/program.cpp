@@ -88,6 +88,15 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const TrainConfig& confi
                     "\": there are sgd, adam and adamw");
 }
 
+// Before there is a folder of the run, which a mistake in train.start_from must not leave behind.
+std::unique_ptr<torch::optim::Optimizer> make_started(const TrainConfig& config, Model& model,
+                                                      const torch::Device& device) {
+  model.to(device);
+  auto optimizer = make_optimizer(config, model);
+  if (!config.start_from.empty()) load_start_state(model, *optimizer, config.start_from);
+  return optimizer;
+}
+
 class Program {
  public:
   Program(const Config& config, const Environment& environment, std::ostream& out)
@@ -96,12 +105,9 @@ class Program {
         device_(device_of(config.train.device, environment.local_rank)),
         data_(make_dataset(config.train.data)),
         model_(make_model(config.train, data_->shape())),
+        optimizer_(make_started(config.train, *model_, device_)),
         order_(data_->count(Part::train), config.train.micro_batch, config.train.seed),
         log_(config, environment, out) {
-    model_->to(device_);
-    optimizer_ = make_optimizer(config.train, *model_);
-    const std::string& start = config.train.start_from;
-    if (!start.empty()) load_start_state(*model_, *optimizer_, start);
     trainer_ = std::make_unique<Trainer>(*model_, *optimizer_, config, environment);
     trainer_->on_step([this](const StepRecord& record) { record_step(record); });
     trainer_->on_event([this](const std::string& kind, const std::string& sentence) {
@@ -228,9 +234,9 @@ class Program {
   const torch::Device device_;
   const std::unique_ptr<Dataset> data_;
   const std::shared_ptr<Model> model_;
+  const std::unique_ptr<torch::optim::Optimizer> optimizer_;
   GlobalOrder order_;
   RunLog log_;
-  std::unique_ptr<torch::optim::Optimizer> optimizer_;
   std::unique_ptr<Trainer> trainer_;
 };
 

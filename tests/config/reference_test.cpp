@@ -44,8 +44,8 @@ TEST(Reference, DocumentAndKnownKeysHoldTheSameKeys) {
 // Breaks when a member is added to a struct without a key: the sizes then differ from these counts.
 TEST(Reference, EveryMemberHasAKey) {
   [[maybe_unused]] const auto [train_model, data, optimizer, lr, momentum, weight_decay,
-                               micro_batch, steps, evaluate_every, seed, clip, ranks, threads,
-                               device] = TrainConfig{};
+                               micro_batch, steps, evaluate_every, evaluate_samples, seed, clip,
+                               ranks, threads, device, start_from] = TrainConfig{};
   [[maybe_unused]] const auto [name, size, strategy, group, overlap, bucket_bytes, timeout, every,
                                codec, outer, emulate, fragment_bytes, staleness, deadline, quorum,
                                late] = TierConfig{};

@@ -40,7 +40,7 @@ TEST(Share, SpreadIsMeanAndEnds) {
 }
 
 TEST(Share, GapIsAboveSynchronous) {
-  EXPECT_DOUBLE_EQ(loss_gap(2.2, 2.0), 0.1);
+  EXPECT_DOUBLE_EQ(loss_gap(2.5, 2.0), 0.25);
   EXPECT_DOUBLE_EQ(loss_gap(2.0, 2.0), 0);
   EXPECT_DOUBLE_EQ(loss_gap(1.5, 2.0), -0.25);
 }
