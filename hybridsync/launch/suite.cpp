@@ -327,7 +327,7 @@ void SuiteRunner::write_results() const {
 int run_suite(SuiteOptions options, std::ostream& out) {
   const Suite& suite = find_suite(options.suite);
   if (options.output.empty()) options.output = "runs/suite-" + suite.name;
-  if (options.jobs == 0) options.jobs = std::max(1U, std::thread::hardware_concurrency() / 2);
+  if (options.jobs == 0) options.jobs = std::max(2U, std::thread::hardware_concurrency() / 2);
   SuiteRunner runner(suite, options, out);
   return options.dry_run ? runner.list() : runner.run();
 }

@@ -13,7 +13,7 @@ struct SuiteOptions {
   std::string output;      // folder; empty: runs/suite-NAME. One that is there is gone on with
   std::string only = "*";  // glob on a run's key; start runs that are needed are run as well
   PlanOptions plan;
-  int jobs = 0;  // runs side by side; 0: half the cores, at least one
+  int jobs = 0;  // runs side by side; 0: half as many as cores, at least 2
   bool dry_run = false;
   std::string command;  // as typed, for the results
   std::string commit;   // of the program, for the results; empty: not known
