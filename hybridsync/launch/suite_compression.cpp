@@ -75,7 +75,7 @@ std::string code(const std::string& name) { return "tier.1.codec=" + name; }
 const Rates kSynchronous = {
     {2e-3, 3e-3, 5e-3}, {1e-3, 1.5e-3, 2.5e-3}, {0.05, 0.1, 0.2}, {0.02, 0.05, 0.1}};
 const Rates kAlone = {
-    {2e-3, 3e-3, 5e-3}, {5e-4, 1e-3, 2e-3}, {0.02, 0.05, 0.1}, {0.01, 0.02, 0.05}};
+    {2e-3, 3e-3, 5e-3}, {2e-4, 5e-4, 1e-3}, {0.02, 0.05, 0.1}, {0.01, 0.02, 0.05}};
 const Rates kRare = {{3e-3}, {1.5e-3}, {0.1}, {0.05}};  // K up to 16
 const Rates kRarer = {{2e-3}, {5e-4}, {0.05}, {0.05}};  // K = 32
 
@@ -174,7 +174,7 @@ SuitePart part(const std::string& task, const std::string& name, const char* tom
 Suite compression_suite() {
   return {"compression",
           {part("char-gpt", "steep", kCharGpt, 150, "0.001", 20, &Rates::char_gpt_steep),
-           part("char-gpt", "flat", kCharGpt, 1500, "0.001", 20, &Rates::char_gpt_flat),
+           part("char-gpt", "flat", kCharGpt, 1000, "0.001", 20, &Rates::char_gpt_flat),
            part("cnn", "steep", kCnn, 50, "0.05", 0, &Rates::cnn_steep),
            part("cnn", "flat", kCnn, 1500, "0.05", 0, &Rates::cnn_flat)}};
 }
