@@ -73,11 +73,11 @@ std::string code(const std::string& name) { return "tier.1.codec=" + name; }
 // Found at seed 1, before any measuring, with a few runs each of synchronous, alone, fp32 K = 8 and
 // K = 32, and sign K = 8, on grids of about a factor of 1.5 to 2. Codes have the rate of their K.
 const Rates kSynchronous = {
-    {2e-3, 3e-3, 5e-3}, {1e-3, 1.5e-3, 2.5e-3}, {0.05, 0.1, 0.2}, {0.02, 0.05, 0.1}};
+    {3e-3, 5e-3, 8e-3}, {1e-3, 1.5e-3, 2.5e-3}, {0.05, 0.1, 0.2}, {0.01, 0.02, 0.05}};
 const Rates kAlone = {
-    {2e-3, 3e-3, 5e-3}, {2e-4, 5e-4, 1e-3}, {0.02, 0.05, 0.1}, {0.01, 0.02, 0.05}};
-const Rates kRare = {{3e-3}, {1.5e-3}, {0.1}, {0.05}};  // K up to 16
-const Rates kRarer = {{2e-3}, {5e-4}, {0.05}, {0.05}};  // K = 32
+    {2e-3, 3e-3, 5e-3}, {2e-4, 5e-4, 1e-3}, {0.01, 0.02, 0.05}, {0.005, 0.01, 0.02}};
+const Rates kRare = {{5e-3}, {1.5e-3}, {0.1}, {0.02}};  // K up to 16
+const Rates kRarer = {{3e-3}, {1e-3}, {0.05}, {0.02}};  // K = 32
 
 const std::string kLocal = "tier.1.residual=local";
 const std::string kDrop = "tier.1.error_feedback=0";
@@ -118,7 +118,7 @@ const std::vector<Line> kLines = {
 constexpr bool kLaterAreHere = false;
 
 Rates char_gpt(double steep) { return {{steep}, {steep / 2}, {}, {}}; }
-const Rates kGradients = {{}, {}, {0.1}, {0.05}};  // a rate as that of synchronous training
+const Rates kGradients = {{}, {}, {0.1}, {0.02}};  // a rate as that of synchronous training
 
 std::vector<std::string> gradients(const char* density, std::vector<std::string> sets = {}) {
   sets.insert(sets.begin(), {"tier.1.strategy=top_k", std::string("tier.1.density=") + density});
