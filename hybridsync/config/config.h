@@ -53,11 +53,13 @@ struct TrainConfig {
   int64_t micro_batch = 32;    // samples per rank and micro-step
   int64_t steps = 1000;        // optimizer steps
   int64_t evaluate_every = 0;  // steps between evaluations; 0: only at the end
+  int64_t evaluate_samples = 0;  // of the held-out part, evenly spread; 0: all
   uint64_t seed = 1;
   double clip = 0.0;            // largest gradient norm; 0: off
   int ranks = 0;                // ranks in all; 0: the product of the tiers' sizes
   int threads = 1;              // torch threads per rank: ranks share the cores
   std::string device = "auto";  // auto, cpu, cuda, cuda:N
+  std::string start_from;       // folder of a finished run to begin from; empty: from new weights
 
   bool operator==(const TrainConfig&) const = default;
 };

@@ -118,6 +118,8 @@ Section train() {
           key("steps", &T::steps, integer<int64_t>(1), "optimizer steps"),
           key("evaluate_every", &T::evaluate_every, integer<int64_t>(0),
               "steps between evaluations; 0: only at the end"),
+          key("evaluate_samples", &T::evaluate_samples, integer<int64_t>(0),
+              "samples of the held-out part that an evaluation takes, evenly spread; 0: all"),
           key("seed", &T::seed, seed(),
               "of weights and data order; the same seed gives the same bits"),
           key("clip", &T::clip, number({}), "largest norm of the whole gradient; 0: no clipping"),
@@ -127,6 +129,9 @@ Section train() {
               "torch threads per rank; ranks share the cores"),
           key("device", &T::device, text("auto, cpu, cuda or cuda:N", check_device),
               "where each rank computes; `auto` takes a GPU when there is one"),
+          key("start_from", &T::start_from, text("a folder", [](const std::string&) { return ""; }),
+              "folder of a finished run of the same model: weights, buffers and the optimizer's "
+              "state are taken from there; steps and schedule begin at 0; \"\": new weights"),
       }};
 }
 

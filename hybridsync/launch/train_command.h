@@ -16,4 +16,8 @@ struct TrainCommand {
 // This program again, as one rank.
 std::vector<std::string> rank_argv(const TrainCommand& command);
 
+// As one would type it, and a word of such a line, in quotes where a shell needs them.
+std::string typed(const TrainCommand& command);
+std::string shell_word(const std::string& text);
+
 }  // namespace hybridsync

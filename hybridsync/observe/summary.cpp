@@ -228,4 +228,17 @@ std::string to_text(const Table& table) {
   return text;
 }
 
+std::string to_markdown(const Table& table) {
+  const auto line = [](const std::vector<std::string>& cells) {
+    std::string text = "|";
+    for (const std::string& cell : cells) text += " " + cell + " |";
+    return text + "\n";
+  };
+  std::string text = line(table.header) + "|---|";
+  for (size_t i = 1; i < table.header.size(); ++i) text += "---:|";
+  text += "\n";
+  for (const Table::Row& row : table.rows) text += line(row.cells);
+  return text;
+}
+
 }  // namespace hybridsync

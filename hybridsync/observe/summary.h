@@ -73,5 +73,7 @@ std::vector<Comparison> compare(const std::vector<RunSummary>& summaries);
 
 // Aligned plain text, numbers to the right, a newline after each row.
 std::string to_text(const Table& table);
+// The same as a table of Markdown.
+std::string to_markdown(const Table& table);
 
 }  // namespace hybridsync

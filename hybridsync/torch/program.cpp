@@ -9,7 +9,6 @@
 #include <chrono>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -18,7 +17,7 @@
 #include "hybridsync/torch/dataset.h"
 #include "hybridsync/torch/models/model.h"
 #include "hybridsync/torch/run_log.h"
-#include "hybridsync/torch/state_dict.h"
+#include "hybridsync/torch/start_state.h"
 #include "hybridsync/torch/trainer.h"
 
 namespace hybridsync {
@@ -89,6 +88,15 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const TrainConfig& confi
                     "\": there are sgd, adam and adamw");
 }
 
+// Before there is a folder of the run, which a mistake in train.start_from must not leave behind.
+std::unique_ptr<torch::optim::Optimizer> make_started(const TrainConfig& config, Model& model,
+                                                      const torch::Device& device) {
+  model.to(device);
+  auto optimizer = make_optimizer(config, model);
+  if (!config.start_from.empty()) load_start_state(model, *optimizer, config.start_from);
+  return optimizer;
+}
+
 class Program {
  public:
   Program(const Config& config, const Environment& environment, std::ostream& out)
@@ -97,10 +105,9 @@ class Program {
         device_(device_of(config.train.device, environment.local_rank)),
         data_(make_dataset(config.train.data)),
         model_(make_model(config.train, data_->shape())),
+        optimizer_(make_started(config.train, *model_, device_)),
         order_(data_->count(Part::train), config.train.micro_batch, config.train.seed),
         log_(config, environment, out) {
-    model_->to(device_);
-    optimizer_ = make_optimizer(config.train, *model_);
     trainer_ = std::make_unique<Trainer>(*model_, *optimizer_, config, environment);
     trainer_->on_step([this](const StepRecord& record) { record_step(record); });
     trainer_->on_event([this](const std::string& kind, const std::string& sentence) {
@@ -111,8 +118,10 @@ class Program {
 
   RunSummary run() {
     const SignalScope signals(*trainer_);
-    log_.begin(
-        {{"torch", TORCH_VERSION}, {"device", device_.str()}, {"threads", config_.train.threads}});
+    log_.begin({{"torch", TORCH_VERSION},
+                {"device", device_.str()},
+                {"threads", config_.train.threads},
+                {"parameters", parameter_count()}});
     try {
       train();
       return finish();
@@ -132,6 +141,12 @@ class Program {
       if (evaluates_after(step + 1)) evaluate_meanwhile();
     }
     trainer_->finish();
+  }
+
+  int64_t parameter_count() const {
+    int64_t count = 0;
+    for (const torch::Tensor& parameter : model_->parameters()) count += parameter.numel();
+    return count;
   }
 
   // Nodes that go at speeds of their own end together by what all of them have trained on.
@@ -180,7 +195,7 @@ class Program {
     EvaluationRecord last;
     last.loss = last.accuracy = std::numeric_limits<double>::quiet_NaN();
     if (log_.leads()) {
-      save_state_dict(*model_, log_.folder() + "/model.pt");
+      save_start_state(*model_, *optimizer_, log_.folder());
       last = evaluate();
       log_.evaluation(last);
     }
@@ -191,11 +206,14 @@ class Program {
   EvaluationRecord evaluate() {
     const torch::NoGradGuard no_grad;
     model_->eval();
-    const int64_t count = data_->count(Part::held_out);
+    const int64_t all = data_->count(Part::held_out);
+    const int64_t wanted = config_.train.evaluate_samples;
+    const int64_t count = wanted == 0 ? all : std::min(wanted, all);
     EvaluationRecord record{.step = trainer_->steps(), .samples = trainer_->samples()};
     for (int64_t first = 0; first < count; first += kEvaluationBatch) {
-      std::vector<int64_t> samples(static_cast<size_t>(std::min(kEvaluationBatch, count - first)));
-      std::iota(samples.begin(), samples.end(), first);
+      std::vector<int64_t> samples;
+      for (int64_t i = first; i < std::min(first + kEvaluationBatch, count); ++i)
+        samples.push_back(i * all / count);
       const Batch batch = at_device(Part::held_out, samples);
       const torch::Tensor logits = model_->forward(batch.data);
       const double share = static_cast<double>(samples.size()) / static_cast<double>(count);
@@ -216,9 +234,9 @@ class Program {
   const torch::Device device_;
   const std::unique_ptr<Dataset> data_;
   const std::shared_ptr<Model> model_;
+  const std::unique_ptr<torch::optim::Optimizer> optimizer_;
   GlobalOrder order_;
   RunLog log_;
-  std::unique_ptr<torch::optim::Optimizer> optimizer_;
   std::unique_ptr<Trainer> trainer_;
 };
 

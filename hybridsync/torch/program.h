@@ -14,10 +14,12 @@ namespace hybridsync {
 // the process's). Progress goes to `out`, from the run's first rank.
 //
 // The run's folder (run_log.h) gets the records of each node and, from the run's first rank, the
-// final weights in model.pt (state_dict.h). The held-out part is evaluated every
-// train.evaluate_every steps, and on the final weights. In between, the first rank of every node
-// evaluates its own weights at the same time, so that no node waits for another's evaluation; the
-// record shows the first node's. Evaluation is not part of the training time.
+// final weights in model.pt and its optimizer's state in optimizer.pt (start_state.h), from which
+// another run can begin with train.start_from. The held-out part, or train.evaluate_samples of it,
+// is evaluated every train.evaluate_every steps, and on the final weights. In between, the first
+// rank of every node evaluates its own weights at the same time, so that no node waits for
+// another's evaluation; the record shows the first node's. Evaluation is not part of the training
+// time.
 //
 // The summary is the whole run's on the run's first rank; elsewhere losses are NaN and bytes zero.
 // Its utilisation is the share of the training time in which the ranks compute (forward, backward

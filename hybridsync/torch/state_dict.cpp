@@ -91,6 +91,12 @@ void replace(const std::string& path, const std::vector<char>& bytes) {
 
 }  // namespace
 
+void save_tensors(const std::map<std::string, torch::Tensor>& tensors, const std::string& path) {
+  c10::Dict<std::string, torch::Tensor> state;
+  for (const auto& [name, tensor] : tensors) state.insert(name, whole(tensor));
+  replace(path, to_archive(state));
+}
+
 void save_state_dict(const torch::nn::Module& model, const std::string& path) {
   c10::Dict<std::string, torch::Tensor> state;
   const auto add = [&](const auto& named) {

@@ -13,7 +13,10 @@ namespace hybridsync {
 // std::runtime_error that names the file and the reason.
 void save_state_dict(const torch::nn::Module& model, const std::string& path);
 
-// What save_state_dict() wrote. Throws c10::Error on a file that it did not write.
+// The same for any tensors by name.
+void save_tensors(const std::map<std::string, torch::Tensor>& tensors, const std::string& path);
+
+// What one of these wrote. Throws c10::Error on a file that they did not write.
 std::map<std::string, torch::Tensor> load_state_dict(const std::string& path);
 
 }  // namespace hybridsync

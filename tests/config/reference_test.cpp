@@ -44,8 +44,8 @@ TEST(Reference, DocumentAndKnownKeysHoldTheSameKeys) {
 // Breaks when a member is added to a struct without a key: the sizes then differ from these counts.
 TEST(Reference, EveryMemberHasAKey) {
   [[maybe_unused]] const auto [train_model, data, optimizer, lr, momentum, weight_decay,
-                               micro_batch, steps, evaluate_every, seed, clip, ranks, threads,
-                               device] = TrainConfig{};
+                               micro_batch, steps, evaluate_every, evaluate_samples, seed, clip,
+                               ranks, threads, device, start_from] = TrainConfig{};
   [[maybe_unused]] const auto [name, size, strategy, group, overlap, bucket_bytes, timeout, every,
                                codec, outer, emulate, fragment_bytes, parts, momentum_pull,
                                second_moment_floor, staleness, deadline, quorum, late] =
@@ -62,7 +62,7 @@ TEST(Reference, EveryMemberHasAKey) {
   [[maybe_unused]] const auto [rate, rtt, step, speeds] = EmulateConfig{};
   [[maybe_unused]] const auto [folder, run_name] = RecordConfig{};
   // 19 members of a tier, of which outer and emulate are tables, and codec is 11 keys.
-  EXPECT_EQ(known_keys().size(), size_t{14 + (19 - 3) + 11 + 2 + 2 + 7 + 1 + 3 + 4 + 2});
+  EXPECT_EQ(known_keys().size(), size_t{16 + (19 - 3) + 11 + 2 + 2 + 7 + 1 + 3 + 4 + 2});
 }
 
 TEST(Reference, ExampleInTheDocumentIsValid) {

@@ -65,10 +65,12 @@ TrainConfig random_train(Dice& dice) {
   t.micro_batch = 1 + dice.below(1000);
   t.steps = 1000 + dice.below(1000);
   t.evaluate_every = dice.below(10);
+  t.evaluate_samples = dice.below(1000);
   t.seed = static_cast<uint64_t>(dice.below(int64_t{1} << 62));
   t.clip = dice.positive();
   t.threads = static_cast<int>(1 + dice.below(8));
   t.device = dice.one_of<std::string>({"auto", "cpu", "cuda", "cuda:3"});
+  t.start_from = dice.one_of<std::string>({"", "runs/first", "a \"b\""});
   return t;
 }
 

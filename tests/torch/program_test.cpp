@@ -123,6 +123,120 @@ TEST_F(ProgramTest, OneSeedGivesTheSameBits) {
   EXPECT_NE(bytes_of(train().folder + "/model.pt"), first);
 }
 
+TEST_F(ProgramTest, EvaluatesAPart) {
+  config_.train.evaluate_samples = 100;
+  const double of_some = train().final_loss;
+  config_.record.name = "second";
+  config_.train.evaluate_samples = 1000;  // more than there are
+  const double of_more = train().final_loss;
+  config_.record.name = "third";
+  config_.train.evaluate_samples = 0;
+  const double of_all = train().final_loss;
+  EXPECT_NE(of_some, of_all);
+  EXPECT_NEAR(of_some, of_all, of_all);
+  EXPECT_EQ(of_more, of_all);
+}
+
+// What config_ trains in one run of `steps` must be the same as in two, the second from the first.
+// Every step sees the same samples: the micro-batch is all of them.
+class StartFrom : public ProgramTest {
+ protected:
+  void SetUp() override {
+    ProgramTest::SetUp();
+    config_.train.micro_batch = 400;
+    config_.accumulate.steps = 1;
+    config_.train.steps = 2;
+  }
+
+  std::string bytes_of_two_runs() {
+    config_.record.name = "start";
+    config_.train.start_from = "";
+    const std::string start = train().folder;
+    config_.record.name = "rest";
+    config_.train.start_from = start;
+    return bytes_of(train().folder + "/model.pt");
+  }
+
+  std::string bytes_of_one_run() {
+    config_.record.name = "whole";
+    config_.train.steps = 4;
+    return bytes_of(train().folder + "/model.pt");
+  }
+
+  std::string error() {
+    try {
+      train();
+    } catch (const ConfigError& e) {
+      return e.what();
+    }
+    return "no error";
+  }
+};
+
+TEST_F(StartFrom, TheFirstLossIsThatOfTheSavedWeights) {
+  bytes_of_two_runs();
+  const double first = read_run(folder_.file("runs/rest")).steps.front().loss;
+  config_.record.name = "on";
+  config_.train.start_from = "";
+  config_.train.steps = 3;
+  const auto whole = read_run(train().folder).steps;
+  EXPECT_NEAR(first, whole.back().loss, 1e-5);
+  EXPECT_GT(whole.front().loss, 1.2 * first);
+}
+
+TEST_F(StartFrom, TakesTheOptimizersState) {
+  for (const char* optimizer : {"sgd", "adam", "adamw"}) {
+    config_.train.optimizer = optimizer;
+    config_.record.folder = folder_.file(std::string("runs-") + optimizer);
+    config_.train.lr = 0.01;
+    config_.train.steps = 2;
+    bytes_of_two_runs();
+    const auto rest = load_state_dict(config_.record.folder + "/rest/optimizer.pt");
+    config_.train.start_from = "";
+    bytes_of_one_run();
+    const auto whole = load_state_dict(config_.record.folder + "/whole/optimizer.pt");
+    ASSERT_EQ(rest.size(), whole.size());
+    ASSERT_FALSE(rest.empty());
+    for (const auto& [name, tensor] : rest) {
+      EXPECT_TRUE(name.starts_with(std::string(optimizer) + "/")) << name;
+      EXPECT_TRUE(torch::allclose(tensor.to(torch::kFloat64), whole.at(name).to(torch::kFloat64),
+                                  1e-2, 1e-4))
+          << name;
+      if (name.find("/step/") != std::string::npos) EXPECT_EQ(tensor.item<int64_t>(), 4) << name;
+    }
+  }
+}
+
+TEST_F(StartFrom, NamesWhatDoesNotFit) {
+  const std::string start = train().folder;
+  config_.record.name = "second";
+  config_.train.start_from = folder_.file("nowhere");
+  EXPECT_THAT(error(), AllOf(HasSubstr("train.start_from"), HasSubstr("nowhere"),
+                             HasSubstr("there is no such folder")));
+  config_.train.start_from = folder_.path();
+  EXPECT_THAT(error(), AllOf(HasSubstr("model.pt is not there"), HasSubstr("finished run")));
+  config_.train.start_from = start;
+  config_.train.optimizer = "adam";
+  EXPECT_THAT(error(), AllOf(HasSubstr("optimizer.pt holds no state of adam"),
+                             HasSubstr("train.optimizer")));
+  config_.train.optimizer = "sgd";
+  std::ofstream(start + "/optimizer.pt") << "nonsense";
+  EXPECT_THAT(error(), HasSubstr("optimizer.pt cannot be read"));
+}
+
+TEST_F(StartFrom, RefusesAnotherModel) {
+  const std::string start = train().folder;
+  config_.record.name = "second";
+  config_.train.start_from = start;
+  std::string text(20000, 'a');
+  for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + i % 7);
+  std::ofstream(folder_.file("text.txt")) << text;
+  config_.train.data = folder_.file("text.txt");
+  config_.train.model = "char-gpt";
+  config_.train.micro_batch = 2;
+  EXPECT_THAT(error(), AllOf(HasSubstr(start + "/model.pt has no '"), HasSubstr("train.model")));
+}
+
 TEST_F(ProgramTest, EvaluationIsNotTrainingTime) {
   config_.train.micro_batch = 1;
   config_.accumulate.steps = 1;
