@@ -1,5 +1,6 @@
 #include "hybridsync/decide/density_warmup.h"
 
+#include <cassert>
 #include <cstddef>
 
 namespace hybridsync {
@@ -12,6 +13,7 @@ std::vector<double> warmup_densities(const CodecOptions& options) {
 }
 
 double density_after(const CodecOptions& options, int64_t coded_rounds) {
+  assert(coded_rounds >= 0);
   if (coded_rounds >= options.density_warmup) return options.density;
   const std::vector<double> stages = warmup_densities(options);
   if (stages.empty()) return options.density;

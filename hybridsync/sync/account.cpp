@@ -149,8 +149,9 @@ void Account::contribute_gradient(const Contribution& draft, ConstValues gradien
 }
 
 Bytes Account::encode(const Contribution& c, std::span<const float> gradient) {
-  feedback_.coder().set_round(schedule_.coded_rounds(c.at));
-  Bytes bytes = schedule_.coded(c.at) ? gradients_->encode(gradient) : gradients_->plain(gradient);
+  const bool coded = schedule_.coded(c.at);
+  if (coded) feedback_.coder().set_round(schedule_.coded_rounds(c.at));
+  Bytes bytes = coded ? gradients_->encode(gradient) : gradients_->plain(gradient);
   count_forgotten(gradients_->take_forgotten());
   if (gradients_->overflowed())
     desk_.report({Report::Kind::not_finite, node_,

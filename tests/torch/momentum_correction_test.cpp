@@ -51,7 +51,7 @@ struct Model : Bare {
     std::vector<torch::optim::OptimizerParamGroup> groups;
     groups.emplace_back(std::vector<Tensor>{large, rare}, options(0.1));
     groups.emplace_back(std::vector<Tensor>{small}, options(0));
-    return {groups, SGDOptions(0.05)};
+    return torch::optim::SGD(groups, SGDOptions(0.05));
   }
   Tensor large, small, rare;
 };
