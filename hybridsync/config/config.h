@@ -50,9 +50,9 @@ struct TrainConfig {
   double lr = 0.05;
   double momentum = 0.9;  // sgd only
   double weight_decay = 0.0;
-  int64_t micro_batch = 32;    // samples per rank and micro-step
-  int64_t steps = 1000;        // optimizer steps
-  int64_t evaluate_every = 0;  // steps between evaluations; 0: only at the end
+  int64_t micro_batch = 32;      // samples per rank and micro-step
+  int64_t steps = 1000;          // optimizer steps
+  int64_t evaluate_every = 0;    // steps between evaluations; 0: only at the end
   int64_t evaluate_samples = 0;  // of the held-out part, evenly spread; 0: all
   uint64_t seed = 1;
   double clip = 0.0;            // largest gradient norm; 0: off
@@ -99,6 +99,8 @@ struct StartConfig {
 
   bool operator==(const StartConfig&) const = default;
 };
+
+constexpr int kMostParts = 4096;  // of TierConfig::parts
 
 // OuterConfig::lr: each owner finds it by itself (math/gain.h).
 constexpr double kAutoLr = -1;

@@ -10,7 +10,6 @@ namespace hybridsync {
 namespace {
 
 constexpr int kMostUnits = 1 << 20;
-constexpr int kMostParts = 4096;
 constexpr int64_t kMostWarmup = int64_t{1} << 40;
 
 // Builds the keys of one struct inside Config.

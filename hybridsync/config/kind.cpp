@@ -154,7 +154,11 @@ Kind<double> number_or_auto(Range range, double automatic) {
     const auto* text = value.as<std::string>();
     if (text && *text == "auto") return out = automatic, Complaint();
     if (text) return "must be a number or \"auto\"" + did_you_mean(*text, {"auto"});
-    return inner.convert(value, out);
+    double number = 0;  // `automatic` is no number that a user can give
+    Complaint complaint = inner.convert(value, number);
+    if (complaint.empty()) complaint = inner.check(number);
+    if (complaint.empty()) out = number;
+    return complaint;
   };
   auto check = [=](const double& x) { return x == automatic ? "" : inner.check(x); };
   auto print = [=](const double& x) { return x == automatic ? quoted("auto") : inner.print(x); };

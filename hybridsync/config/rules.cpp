@@ -1,7 +1,6 @@
 #include "hybridsync/config/rules.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "hybridsync/config/units.h"
 
@@ -161,6 +160,10 @@ Found check_parts(const TierConfig& tier, size_t i) {
     return mistake("tier.parts", i,
                    "is more than the " + std::to_string(tier.every) +
                        " steps between two rounds of a part (tier.every)");
+  if (tier.outer.lr == kAutoLr && tier.codec.kind == CodecKind::fp32)
+    return mistake("tier.outer.lr", i,
+                   "makes up for what a codec leaves out, and there is none; set tier.codec, or a "
+                   "number");
   if (tier.momentum_pull > 0 && tier.staleness > 0)
     return mistake("tier.momentum_pull", i,
                    "needs rounds that wait for everybody; set staleness = 0, or leave it out");
@@ -223,8 +226,7 @@ Found check_division(const Config& config) {
 // "auto" becomes what it stands for.
 void fill_parts(Config& config) {
   for (TierConfig& tier : config.tiers)
-    if (tier.parts == 0)
-      tier.parts = static_cast<int>(std::min<int64_t>(tier.every, std::numeric_limits<int>::max()));
+    if (tier.parts == 0) tier.parts = static_cast<int>(std::min<int64_t>(tier.every, kMostParts));
 }
 
 Found fill_sizes(Config& config) {

@@ -223,6 +223,40 @@ TEST(Mistakes, CodecsOfGradients) {
             "h.toml:7: tier[1].density_warmup = -1: must be at least 0");
 }
 
+TEST(Mistakes, Parts) {
+  EXPECT_EQ(mistake_in_outer("every = 4\nparts = 5"),
+            "h.toml:8: tier[1].parts = 5: is more than the 4 steps between two rounds of a part "
+            "(tier.every)");
+  EXPECT_EQ(mistake_in("[[tier]]\n[[tier]]\nparts = 2"),
+            "h.toml:3: tier[1].parts = 2: is for strategies that exchange deltas, such as "
+            "\"periodic\"; set one, or leave this key out");
+  EXPECT_EQ(
+      mistake_in("[[tier]]\n[[tier]]\nmomentum_pull = 0.5"),
+      "h.toml:3: tier[1].momentum_pull = 0.5: is for strategies that exchange deltas, such as "
+      "\"periodic\"; set one, or leave this key out");
+  EXPECT_EQ(mistake_in("[[tier]]\n[[tier]]\nsize = 2\nstrategy = \"delayed\"\nstaleness = 1\n"
+                       "momentum_pull = 0.5"),
+            "h.toml:6: tier[1].momentum_pull = 0.5: needs rounds that wait for everybody; set "
+            "staleness = 0, or leave it out");
+  EXPECT_EQ(mistake_in_outer("parts = \"all\""),
+            "h.toml:7: tier[1].parts = \"all\": expected an integer or \"auto\", found a string");
+}
+
+TEST(Mistakes, Gains) {
+  EXPECT_EQ(
+      mistake_in_outer("outer = { lr = \"auto\" }"),
+      "h.toml:7: tier[1].outer.lr = \"auto\": makes up for what a codec leaves out, and there "
+      "is none; set tier.codec, or a number");
+  EXPECT_EQ(
+      mistake_in_outer("outer = { lr = \"aut\" }"),
+      "h.toml:7: tier[1].outer.lr = \"aut\": must be a number or \"auto\"; did you mean auto?");
+  EXPECT_EQ(mistake_in_outer("outer = { lr = -1 }"),
+            "h.toml:7: tier[1].outer.lr = -1: must be at least 0");
+  EXPECT_EQ(mistake_in_outer("codec = \"bf16\"\nsmall_tensors = \"int8\""),
+            "h.toml:8: tier[1].small_tensors = \"int8\": is for codec = \"int8\" and shorter ones "
+            "only; set that, or leave this key out");
+}
+
 TEST(Mistakes, KeysOfTheOtherTier) {
   EXPECT_EQ(
       mistake_in("[[tier]]\nevery = 8"),

@@ -25,6 +25,18 @@ TEST(Presets, AreWhatTheirPapersSay) {
   EXPECT_EQ(sparse.codec.kind, CodecKind::top_k);
   EXPECT_EQ(sparse.codec.value_bits, 2);
   EXPECT_EQ(sparse.codec.error_feedback, 0.95);
+  const TierConfig signs = outer_tier("strategy = 'sparse_sign'\nevery = 8");
+  EXPECT_EQ(signs.strategy, Strategy::periodic);
+  EXPECT_EQ(signs.parts, 8) << "one for each step";
+  EXPECT_EQ(signs.codec.kind, CodecKind::top_k);
+  EXPECT_EQ(signs.codec.density, 0.07);
+  EXPECT_EQ(signs.codec.value_bits, 1);
+  EXPECT_EQ(signs.codec.gamma, 0.8);
+  EXPECT_EQ(signs.codec.error_feedback, 0.9);
+  EXPECT_EQ(signs.codec.small_tensors, SmallTensorCode::coded);
+  EXPECT_EQ(signs.outer, (OuterConfig{kAutoLr, 0.3, true}));
+  EXPECT_EQ(signs.momentum_pull, 0.6);
+  EXPECT_EQ(signs.second_moment_floor, 0.03);
   const TierConfig top_k = outer_tier("strategy = 'top_k'");
   EXPECT_EQ(top_k.strategy, Strategy::every_step);
   EXPECT_EQ(top_k.codec.kind, CodecKind::top_k);
@@ -62,10 +74,13 @@ TEST(Presets, OfACodecThatIsNamedOnceMoreStayWhatTheyAre) {
 }
 
 TEST(Presets, ArePrintedAsWhatTheyBecame) {
-  const Config config = parse("[[tier]]\n[[tier]]\nsize = 2\nstrategy = 'sparse_loco'", "a.toml");
-  const Config again = parse(to_toml(config), "a.toml");
-  EXPECT_EQ(again.tiers, config.tiers);
-  EXPECT_EQ(to_toml(config).find("sparse_loco"), std::string::npos);
+  for (const std::string name : {"sparse_loco", "sparse_sign", "top_k"}) {
+    const Config config =
+        parse("[[tier]]\n[[tier]]\nsize = 2\nstrategy = '" + name + "'", "a.toml");
+    const std::string text = to_toml(config);
+    EXPECT_EQ(parse(text, "a.toml").tiers, config.tiers);
+    EXPECT_EQ(text.find("strategy = \"" + name), std::string::npos);
+  }
 }
 
 TEST(Presets, AreNothingForTheInnermostTier) {
