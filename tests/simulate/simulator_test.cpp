@@ -40,6 +40,7 @@ TEST(Simulator, EverySeedKeepsEveryPromise) {
                            s.lost_with_tails);
   EXPECT_GT(t.views, 0);
   EXPECT_GT(t.messages_lost, 0);
+  EXPECT_GT(t.intervals, 0);
   for (const char* kind : {"crash", "freeze", "partition", "cut", "busy", "drift"})
     EXPECT_GT(t.faults.at(kind), 0) << kind;
 }
