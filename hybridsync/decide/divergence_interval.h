@@ -7,18 +7,19 @@
 // there are 4 of them. The loss's trend: see loss_trend.h.
 //
 // The target is the mean drift of the first 4 rounds, with K as it began, and stays what it is. At
-// a given K drift is about proportional to the learning rate and to how much the nodes' gradients
-// differ. Both are largest when training begins, and parameters grow meanwhile, so relative drift
-// falls as training calms down, and K grows with it: it spends what early rounds were allowed. A
-// target that followed the drift, or grew with K, would stop that, or never stop K. Drift grows
-// about as sqrt(K) where gradients differ by noise and as K where they differ by their data: after
-// a doubling it is at 0.7 sqrt(2) = 1 of the target or at 1.4, so no doubling is taken back at
-// once. While the learning rate still rises (a warm-up) rounds do not count for the target: it
-// would be too small, and K would shrink when the rise is over.
+// a given K drift goes with the learning rate and with how much the nodes' gradients differ. Both
+// are usually largest when training begins, so drift falls as training calms down, and K grows with
+// it: it spends what early rounds were allowed. Drift grows with K, about as sqrt(K) where
+// gradients differ by noise and as K where they differ by their data. So K comes to rest where
+// drift is near the target again; a target that grew with K would never stop it, one that followed
+// the drift would never let it grow. A doubling at 0.7 of the target leads to 0.7 sqrt(2) = 1 of it
+// or to 1.4, and is not taken back at once.
 //
-// K = every that begins at `every_min` can only grow. Source: the project's own; adaptive
-// intervals by distance are in Kamp et al. 2018, "Efficient decentralized deep learning by dynamic
-// model averaging".
+// While the learning rate still rises (a warm-up) rounds do not count for the target: it would be
+// too small, and K would shrink when the rise is over.
+//
+// Source: the project's own. Kamp et al. 2018, "Efficient decentralized deep learning by dynamic
+// model averaging", leave out rounds while nodes are near enough.
 #pragma once
 
 #include "hybridsync/decide/loss_trend.h"

@@ -1,6 +1,6 @@
 // The interval K between rounds of deltas, in optimizer steps: what it is after each of them. A
-// value; the owner of fragment 0 has it, and starts a new one when it becomes the owner, from the K
-// of its lineage. The rules are in files of their own; all have next(facts).
+// value; the owner of fragment 0 has it, and starts a new one with each view, from the K of its
+// lineage. The rules are in files of their own; all have next(facts).
 #pragma once
 
 #include <variant>

@@ -90,8 +90,8 @@ TEST(RoundFacts, AreOfTheRoundAndTheLineage) {
   lineage.interval = 5;
   lineage.total_samples = 80;
   Contribution a = delta(10, 1), b = delta(20, 1, 20, 5);
-  a.loss_sum = 30, a.loss_weight = 10, a.lr = 0.1;
-  b.loss_sum = 90, b.loss_weight = 20, b.lr = 0.3;
+  a.loss_sum = 30, a.loss_weight = 10, a.lr = 0.3;
+  b.loss_sum = 90, b.loss_weight = 20, b.lr = 0.1;
   const RoundFacts f = facts_of({a, b}, lineage, {}, 2, 20);
   EXPECT_EQ(f.interval, 5);
   EXPECT_EQ(f.total_samples, 110);

@@ -468,7 +468,8 @@ TEST(OwnerInterval, ANewOwnerGoesOnFromThatOfTheLineage) {
   (void)round_of(w, 0.1);
   w.owner.open(w.view, w.member.lineage());
   EXPECT_EQ(round_of(w, 0.1).result.next_interval, 16);
-  EXPECT_EQ(round_of(w, 0.05).result.next_interval, 64);
+  EXPECT_EQ(round_of(w, 0.2).result.next_interval, 16) << "the peak that it knows";
+  EXPECT_EQ(round_of(w, 0.1).result.next_interval, 64);
 }
 
 TEST(OwnerInterval, OtherFragmentsHaveNoneOfTheirOwn) {

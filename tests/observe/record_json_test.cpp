@@ -35,6 +35,7 @@ StepRecord full_record() {
   r.bytes_received_slow = 3;
   r.contributors = 3;
   r.age = 1;
+  r.drift = 0.125;
   return r;
 }
 
