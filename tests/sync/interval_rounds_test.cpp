@@ -2,6 +2,7 @@
 // they stay in step. Real threads, real sockets.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -27,9 +28,10 @@ Config adaptive(Adapt adapt, int64_t every = 2, int64_t most = 16) {
 // What a rank saw.
 struct Seen {
   std::vector<float> theta;
-  std::map<int64_t, int64_t> interval;  // by rounds so far
-  std::vector<int64_t> at;              // steps with a round
-  std::vector<double> drift;            // of these
+  std::map<int64_t, int64_t> interval;    // by rounds so far
+  std::vector<int64_t> at;                // steps with a round
+  std::vector<double> drift;              // of these
+  std::vector<std::vector<float>> after;  // them, the parameters
 };
 struct World {
   std::vector<Seen> ranks;
@@ -55,6 +57,7 @@ World train(const Config& config, int64_t steps, int64_t samples = 0) {
       if (rank.sync.rounds() == before) continue;
       seen.at.push_back(step);
       seen.drift.push_back(record->drift);
+      seen.after.push_back(rank.replica.theta);
     }
     rank.finish();
     seen.theta = rank.replica.theta;
@@ -79,9 +82,21 @@ std::vector<int64_t> agreed(const World& world) {
   return ks;
 }
 
+// Where every round waits for everybody: K steps between two rounds, and one model after each.
+void expect_in_step(const World& world) {
+  for (const Seen& seen : world.ranks) {
+    EXPECT_EQ(seen.at, world.ranks[0].at);
+    EXPECT_EQ(seen.after, world.ranks[0].after);
+    for (size_t i = 0; i < seen.at.size(); ++i)
+      EXPECT_EQ(seen.at[i] - (i > 0 ? seen.at[i - 1] : 0),
+                seen.interval.at(static_cast<int64_t>(i)));
+  }
+}
+
 TEST(IntervalRounds, AreWhereTheRuleSays) {
   const World world = train(adaptive(Adapt::grow), kSteps + 4);
   EXPECT_EQ(agreed(world), (std::vector<int64_t>{2, 4, 8, 16}));
+  expect_in_step(world);
   const std::vector<int64_t> expected = {2, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 64};
   for (const Seen& seen : world.ranks) EXPECT_EQ(seen.at, expected);
   ASSERT_EQ(world.changes.size(), 3u) << "the owner of the first fragment says it, once";
@@ -98,14 +113,16 @@ TEST(IntervalRounds, FollowTheLearningRateAfterASynchronousStart) {
   EXPECT_EQ(ks[0], 1) << "of the start";
   EXPECT_EQ(ks[1], 2);
   EXPECT_EQ(ks.back(), 16);
-  for (const Seen& seen : world.ranks) EXPECT_EQ(seen.at, world.ranks[0].at);
+  EXPECT_TRUE(std::any_of(ks.begin() + 1, ks.end(), [](int64_t k) { return k % 2 == 1; }));
+  expect_in_step(world);
 }
 
 TEST(IntervalRounds, FollowTheDrift) {
   const World world = train(adaptive(Adapt::divergence, 4, 64), 200);
   const std::vector<int64_t> ks = agreed(world);
-  EXPECT_GT(ks.size(), 1u);
+  ASSERT_GT(ks.size(), 1u);
   EXPECT_EQ(ks[1], 8);
+  expect_in_step(world);
   // Each number moves by 0.5 * 4 * 0.02 * (1 + node) from 1.
   EXPECT_NEAR(world.ranks[0].drift[0], 0.04 * std::sqrt(2.0 / 3), 1e-6);
   for (const Seen& seen : world.ranks) EXPECT_EQ(seen.drift, world.ranks[0].drift);
@@ -114,7 +131,9 @@ TEST(IntervalRounds, FollowTheDrift) {
 TEST(IntervalRounds, FollowTheLoss) {
   for (const Adapt rule : {Adapt::loss, Adapt::adacomm}) {
     Config config = adaptive(rule, 8, 32);
-    EXPECT_GT(agreed(train(config, 300)).size(), 1u) << static_cast<int>(rule);
+    const World world = train(config, 300);
+    EXPECT_GT(agreed(world).size(), 1u) << static_cast<int>(rule);
+    expect_in_step(world);
   }
 }
 
