@@ -33,6 +33,11 @@ enum class Strategy { every_step, periodic, delayed };
 // its node, whose next contribution holds it. drop: it is thrown away, and counted.
 enum class Late { fold, return_, drop };
 
+// How `every` adapts: by nothing, how far nodes drift apart, whether the loss goes on falling as it
+// did, the part of training that is done, the learning rate (Gu et al. 2024), or the loss (Wang and
+// Joshi 2019).
+enum class Adapt { off, divergence, loss, grow, qsr, adacomm };
+
 // TierConfig::quorum, beside a number of nodes.
 constexpr int kQuorumMajority = 0;  // more than half of those that take part, or one of two
 constexpr int kQuorumAll = INT_MAX;
@@ -139,9 +144,12 @@ struct TierConfig {
   // Innermost tier: gradients that travel together. Small enough that a reduction starts early in
   // backward, large enough that its latency does not count (microbench/README.md).
   int64_t bucket_bytes = 512 << 10;
-  double timeout = 600;  // seconds that a rank waits for a silent one in its node
-  int64_t every = 4;     // K, optimizer steps between rounds (periodic, delayed)
-  CodecOptions codec;    // outer tier: how deltas and gradients travel
+  double timeout = 600;      // seconds that a rank waits for a silent one in its node
+  int64_t every = 4;         // K, optimizer steps between rounds (periodic, delayed)
+  Adapt adapt = Adapt::off;  // periodic, delayed: how K goes on from there
+  int64_t every_min = 1;     // and its bounds
+  int64_t every_max = 64;
+  CodecOptions codec;  // outer tier: how deltas and gradients travel
   OuterConfig outer;
   EmulateConfig emulate;
   int64_t fragment_bytes = 4 << 20;  // outer tier: parameters that travel together, at most

@@ -275,6 +275,15 @@ Section outer_tier() {
       {
           key("every", &T::every, integer<int64_t>(1),
               "optimizer steps between rounds (K) of `periodic` and `delayed`"),
+          key("adapt", &T::adapt,
+              choice<Adapt>({{"off", "divergence", "loss", "grow", "qsr", "adacomm"}}),
+              "`periodic`, `delayed`: how K changes from `every` on: with how far nodes drift "
+              "apart, "
+              "with the loss's fall, by doublings spread over training, as the inverse square of "
+              "the learning rate (Gu et al. 2024), or as the root of the loss (Wang and Joshi "
+              "2019)"),
+          key("every_min", &T::every_min, integer<int64_t>(1), "`adapt`: the least K"),
+          key("every_max", &T::every_max, integer<int64_t>(1), "`adapt`: the largest K"),
           key("fragment_bytes", &T::fragment_bytes, integer<int64_t>(8),
               "parameters that travel together, at most, in bytes"),
           key("parts", &T::parts, size_or_auto(kMostParts),
@@ -406,10 +415,9 @@ Section record() {
 }
 
 const std::vector<std::string>& names_for_later() {
-  static const std::vector<std::string> names = {
-      "tier.adapt",         "tier.every_min",  "tier.every_max",
-      "record.tensorboard", "record.timeline", "record.prometheus",
-      "coordinator",        "security",        "checkpoint"};
+  static const std::vector<std::string> names = {"record.tensorboard", "record.timeline",
+                                                 "record.prometheus",  "coordinator",
+                                                 "security",           "checkpoint"};
   return names;
 }
 

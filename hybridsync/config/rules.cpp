@@ -170,6 +170,35 @@ Found check_parts(const TierConfig& tier, size_t i) {
   return std::nullopt;
 }
 
+// Keys of an interval that adapts, where it does not.
+Found check_fixed(const TierConfig& tier, size_t i) {
+  constexpr const char* kComplaint =
+      "bounds an interval that adapts; set tier.adapt, or leave this key out";
+  const TierConfig standard;
+  if (tier.every_min != standard.every_min) return mistake("tier.every_min", i, kComplaint);
+  if (tier.every_max != standard.every_max) return mistake("tier.every_max", i, kComplaint);
+  return std::nullopt;
+}
+
+Found check_adapt(const TierConfig& tier, size_t i) {
+  if (tier.adapt == Adapt::off) return check_fixed(tier, i);
+  const std::string start = " steps with which the interval begins (tier.every)";
+  if (tier.strategy == Strategy::every_step)
+    return mistake("tier.adapt", i,
+                   "is for strategies that exchange deltas every few steps, such as \"periodic\"; "
+                   "set one, or leave this key out");
+  if (tier.parts != 1)
+    return mistake(
+        "tier.adapt", i,
+        "needs tier.parts = 1 in this version: parts have their rounds at steps of their "
+        "own, spread over an interval that stays; set that, or adapt = \"off\"");
+  if (tier.every_min > tier.every)
+    return mistake("tier.every_min", i, "is more than the " + std::to_string(tier.every) + start);
+  if (tier.every_max < tier.every)
+    return mistake("tier.every_max", i, "is less than the " + std::to_string(tier.every) + start);
+  return std::nullopt;
+}
+
 Found check_tier(const TierConfig& tier, size_t i) {
   if (i == 0 && tier.strategy != Strategy::every_step) {
     return mistake(
@@ -182,6 +211,7 @@ Found check_tier(const TierConfig& tier, size_t i) {
   }
   if (auto found = check_codec(tier, i)) return found;
   if (auto found = check_parts(tier, i)) return found;
+  if (auto found = check_adapt(tier, i)) return found;
   return check_delay(tier, i);
 }
 

@@ -59,7 +59,8 @@ void Lineage::extend(const Result& result) {
 
 uint64_t next_chain(const Result& r) {
   return Digest()
-      .add(r.chain, r.version, r.epoch, r.mode, r.roster, r.samples, r.before, r.after, r.finished)
+      .add(r.chain, r.version, r.epoch, r.mode, r.roster, r.samples, r.before, r.after,
+           r.next_interval, r.finished)
       .value();
 }
 

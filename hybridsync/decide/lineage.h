@@ -50,13 +50,14 @@ struct Result {
   Version stable = 0;   // every member has this version
   Mode next_mode = Mode::gradient;
   int64_t next_interval = 1;
+  double drift = 0;       // fragment 0, delta: how far members are apart; 0: unknown
   bool finished = false;  // every member is
   Payload values;
   Payload side;
   static void visit(auto& s, auto&& f) {
     f(s.version, s.epoch, s.mode, s.roster, s.weight, s.samples, s.total_samples, s.loss_sum,
-      s.loss_weight, s.chain, s.before, s.after, s.stable, s.next_mode, s.next_interval, s.finished,
-      s.values, s.side);
+      s.loss_weight, s.chain, s.before, s.after, s.stable, s.next_mode, s.next_interval, s.drift,
+      s.finished, s.values, s.side);
   }
   bool operator==(const Result&) const = default;
 };

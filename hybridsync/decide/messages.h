@@ -30,6 +30,7 @@ struct Contribution {
   int64_t steps = 0;
   double loss_sum = 0;  // weighted; loss = loss_sum / loss_weight
   double loss_weight = 0;
+  double lr = 0;             // learning rate of the newest step that was not skipped; 0: none
   double squared_norm = 0;   // of the numbers
   uint64_t anchor_hash = 0;  // of what it is offered on top of: all members must name the same
   uint64_t settled = 0;      // every sequence number below is settled at the sender
@@ -39,8 +40,8 @@ struct Contribution {
   uint64_t ticket = 0;  // the sender's own name for it; does not travel
   static void visit(auto& s, auto&& f) {
     f(s.node, s.incarnation, s.sequence, s.base, s.at, s.mode, s.finished, s.weight, s.samples,
-      s.steps, s.loss_sum, s.loss_weight, s.squared_norm, s.anchor_hash, s.settled, s.has, s.values,
-      s.side);
+      s.steps, s.loss_sum, s.loss_weight, s.lr, s.squared_norm, s.anchor_hash, s.settled, s.has,
+      s.values, s.side);
   }
   bool operator==(const Contribution&) const = default;
 };

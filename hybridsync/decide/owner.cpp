@@ -30,7 +30,7 @@ bool before(const Contribution& a, const Contribution& b) {
 }  // namespace
 
 Owner::Owner(int fragment, int self, Policy policy, Schedule schedule)
-    : fragment_(fragment), self_(self), policy_(policy), schedule_(schedule) {}
+    : fragment_(fragment), self_(self), policy_(policy), schedule_(schedule), interval_(schedule) {}
 
 void Owner::open(const View& view, const Lineage& lineage) {
   standings_.clear();
@@ -39,6 +39,7 @@ void Owner::open(const View& view, const Lineage& lineage) {
   inbox_.clear();
   opened_.reset();
   called_.reset();
+  interval_ = Interval(schedule_);
 }
 
 Standing* Owner::standing(int node) {
@@ -141,8 +142,17 @@ Version Owner::stable(Version own) const {
   return least;
 }
 
-Result Owner::publish(const Close& close, const Lineage& lineage, Epoch epoch, uint64_t after,
-                      Payload values, Payload side) {
+// Where the interval adapts it goes on from that of the lineage.
+Wish Owner::next_interval(const Close& close, const Lineage& lineage, const SquaredNorms& norms) {
+  const bool follows = schedule_.adapts() && fragment_ == 0 && close.mode == Mode::delta;
+  if (!follows) return {schedule_.interval(close.version)};
+  const auto nodes = static_cast<int64_t>(standings_.size());
+  return interval_.next(
+      facts_of(close.contributions, lineage, norms, nodes, schedule_.adaptation.steps));
+}
+
+Published Owner::publish(const Close& close, const Lineage& lineage, Epoch epoch, uint64_t after,
+                         Payload values, Payload side, const SquaredNorms& norms) {
   assert(close.version == lineage.version + 1);
   Result r;
   r.version = close.version;
@@ -167,8 +177,11 @@ Result Owner::publish(const Close& close, const Lineage& lineage, Epoch epoch, u
   r.values = values;
   r.side = side;
   r.next_mode = schedule_.mode(close.version);
-  r.next_interval = schedule_.interval(close.version);
-  if (planted(Bug::close_twice)) return r;
+  const Wish wish = next_interval(close, lineage, norms);
+  r.next_interval = wish.interval;
+  if (fragment_ == 0) r.drift = drift(close.contributions, norms).value_or(0);
+  const Published published{r, wish.why, wish.warning};
+  if (planted(Bug::close_twice)) return published;
   for (Standing& s : standings_) {
     if (!s.in) s.missed = close.version;
     s.in = false;
@@ -176,7 +189,7 @@ Result Owner::publish(const Close& close, const Lineage& lineage, Epoch epoch, u
   inbox_.clear();
   opened_.reset();
   called_.reset();
-  return r;
+  return published;
 }
 
 }  // namespace hybridsync

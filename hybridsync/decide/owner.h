@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hybridsync/decide/close_decision.h"
+#include "hybridsync/decide/interval.h"
 #include "hybridsync/decide/member.h"
 #include "hybridsync/decide/messages.h"
 
@@ -22,6 +23,13 @@ struct Close {
   std::vector<Contribution> contributions;
   std::vector<int> skipped;
   std::string why;
+};
+
+// A round that is over, and what a user must hear of the interval; empty: nothing.
+struct Published {
+  Result result;
+  std::string interval;  // it is another one from here on
+  std::string stale;     // it should be another one
 };
 
 class Owner {
@@ -51,13 +59,16 @@ class Owner {
   [[nodiscard]] Close close(const Lineage& lineage, const CloseNow& decision) const;
 
   // After the arithmetic: the result, and the next round is open.
-  [[nodiscard]] Result publish(const Close& close, const Lineage& lineage, Epoch epoch,
-                               uint64_t after, Payload values, Payload side);
+  [[nodiscard]] Published publish(const Close& close, const Lineage& lineage, Epoch epoch,
+                                  uint64_t after, Payload values, Payload side,
+                                  const SquaredNorms& norms = {});
 
   const std::vector<Contribution>& inbox() const { return inbox_; }
   std::vector<int> missing() const;
 
-  static void visit(auto& s, auto&& f) { f(s.standings_, s.inbox_, s.opened_, s.called_); }
+  static void visit(auto& s, auto&& f) {
+    f(s.standings_, s.inbox_, s.opened_, s.called_, s.interval_);
+  }
   bool operator==(const Owner&) const = default;
 
  private:
@@ -65,6 +76,7 @@ class Owner {
   bool is_late(const Contribution& c) const;
   Standing* standing(int node);
   Version stable(Version own) const;
+  Wish next_interval(const Close& close, const Lineage& lineage, const SquaredNorms& norms);
 
   int fragment_;
   int self_;
@@ -74,6 +86,7 @@ class Owner {
   std::vector<Contribution> inbox_;  // by node, then sequence
   std::optional<Micros> opened_;
   std::optional<Micros> called_;
+  Interval interval_;  // fragment 0's is that of all
 };
 
 }  // namespace hybridsync

@@ -16,6 +16,7 @@ struct Learned {
   int64_t samples = 0;  // trained on, also by skipped steps
   double loss_sum = 0;
   double loss_weight = 0;
+  double lr = 0;  // learning rate; 0: unknown, or skipped
   bool operator==(const Learned&) const = default;
 };
 
@@ -37,6 +38,7 @@ class Position {
     since_.samples += learned.samples;
     since_.loss_sum += learned.loss_sum;
     since_.loss_weight += learned.loss_weight;
+    if (learned.lr > 0) since_.lr = learned.lr;
   }
 
   // After `more` further steps: is a contribution due by its interval or by CALL?
@@ -66,6 +68,7 @@ class Position {
     c.steps = steps_;
     c.loss_sum = since_.loss_sum;
     c.loss_weight = since_.loss_weight;
+    c.lr = since_.lr;
     since_ = {};
     steps_ = 0;
     fresh_ = false;
@@ -98,6 +101,7 @@ class Position {
     since_.samples += c.samples;
     since_.loss_sum += c.loss_sum;
     since_.loss_weight += c.loss_weight;
+    if (since_.lr == 0) since_.lr = c.lr;
     steps_ += c.steps;
   }
 
@@ -106,7 +110,7 @@ class Position {
 
   static void visit(auto& s, auto&& f) {
     f(s.version_, s.base_, s.fresh_, s.steps_, s.steps_on_version_, s.unresolved_, s.offered_,
-      s.since_.weight, s.since_.samples, s.since_.loss_sum, s.since_.loss_weight);
+      s.since_.weight, s.since_.samples, s.since_.loss_sum, s.since_.loss_weight, s.since_.lr);
   }
   bool operator==(const Position&) const = default;
 

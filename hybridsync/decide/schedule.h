@@ -14,6 +14,15 @@ using Version = int64_t;
 // applies the mean. delta: anchor minus parameters, and the outer optimizer moves the anchor.
 enum class Mode : uint8_t { gradient = 0, delta = 1 };
 
+// How the interval goes on from `every`, and within what (interval.h).
+struct Adaptation {
+  Adapt rule = Adapt::off;
+  int64_t least = 1;
+  int64_t most = 1;
+  int64_t steps = 0;  // that each node is to take in the whole run
+  bool operator==(const Adaptation&) const = default;
+};
+
 // The path of a run, the same on all nodes: `synchronous_rounds` rounds of one step each, then the
 // strategy.
 struct Schedule {
@@ -22,6 +31,7 @@ struct Schedule {
   int64_t every = 1;
   // Steps of the strategy's first round; 0: `every`. Parts that begin apart stay so.
   int64_t first = 0;
+  Adaptation adaptation = {};
   bool operator==(const Schedule&) const = default;
 
   Mode mode(Version version) const {
@@ -32,7 +42,10 @@ struct Schedule {
   // Negative: it carries plain numbers itself.
   int64_t coded_rounds(Version version) const { return version - synchronous_rounds; }
   bool coded(Version version) const { return coded_rounds(version) >= 0; }
-  // Optimizer steps that belong to the round on top of this version.
+  // The interval follows the results of fragment 0, in all fragments.
+  bool adapts() const { return adaptation.rule != Adapt::off; }
+  int64_t longest() const { return adapts() ? adaptation.most : every; }
+  // Optimizer steps that belong to the round on top of this version, where it does not adapt.
   int64_t interval(Version version) const {
     if (mode(version) == Mode::gradient) return 1;
     return version == synchronous_rounds && first > 0 ? first : every;

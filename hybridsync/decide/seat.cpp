@@ -518,10 +518,17 @@ void Seat::decide(Micros now, Actions& out) {
   out.push_back(CloseRound{owner_.close(lineage(), *close)});
 }
 
-Actions Seat::publish(const Close& close, uint64_t after, Payload values, Payload side,
-                      Micros now) {
+Actions Seat::publish(const Close& close, uint64_t after, Payload values, Payload side, Micros now,
+                      const SquaredNorms& norms) {
   Actions out;
-  const Result r = owner_.publish(close, lineage(), view_.epoch, after, values, side);
+  const Published published =
+      owner_.publish(close, lineage(), view_.epoch, after, values, side, norms);
+  const Result& r = published.result;
+  const auto report = [&](Report::Kind kind, const std::string& text) {
+    if (!text.empty()) out.push_back(Report{kind, self_.node, text});
+  };
+  report(Report::Kind::stale, published.stale);
+  report(Report::Kind::interval, published.interval);
   for (const Process& p : view_.members)
     if (p != self_) send(p.node, r, out);
   for (int node : subscribers_) send(node, r, out);

@@ -54,7 +54,17 @@ struct Returned {
 };
 // Something that a user must hear of; the run goes on.
 struct Report {
-  enum class Kind { skipped, mismatch, lost, started, view, not_finite, codec } kind;
+  enum class Kind {
+    skipped,
+    mismatch,
+    lost,
+    started,
+    view,
+    not_finite,
+    codec,
+    interval,
+    stale
+  } kind;
   int node = -1;
   std::string text;
 };
@@ -85,7 +95,7 @@ class Seat {
   [[nodiscard]] Actions contribute(const Contribution& draft, Micros now);
 
   [[nodiscard]] Actions publish(const Close& close, uint64_t after, Payload values, Payload side,
-                                Micros now);
+                                Micros now, const SquaredNorms& norms = {});
   // `after`: the hash that the arithmetic gave.
   [[nodiscard]] Actions applied(const Result& result, uint64_t after, Micros now);
   [[nodiscard]] Actions adopted(const State& state, Micros now);

@@ -134,7 +134,7 @@ class Outlook {
     count("fragments", static_cast<int64_t>(table_.fragments.size()));
     bytes("largest fragment", static_cast<double>(table_.largest_bytes()));
     const int64_t every = make_schedule(config_).every;
-    count("steps between rounds", every);
+    count("steps between rounds", every, adapts());
     if (coded()) bits_per_number();
     const double sent = most_sent();
     bytes("sent by a node per round", sent, "contributions, and results of fragments it owns");
@@ -143,6 +143,12 @@ class Outlook {
     const double on_wire = tier_.emulate.rate > 0 ? sent * 8 / tier_.emulate.rate : 0;
     seconds("a round on the emulated link", on_wire + tier_.emulate.rtt,
             "bytes / rate + one round trip");
+  }
+
+  std::string adapts() const {
+    if (tier_.adapt == Adapt::off) return "";
+    return "at first; then between " + std::to_string(tier_.every_min) + " and " +
+           std::to_string(tier_.every_max);
   }
 
   bool coded() const { return tier_.codec.kind != CodecKind::fp32; }

@@ -24,6 +24,7 @@ void each_field(Record& r, Field field) {
   field("sync/mode", r.mode);
   field("sync/contributors", r.contributors);
   field("sync/age", r.age);
+  field("sync/drift", r.drift);
   field("time_metrics/compute(s)", r.compute_seconds);
   field("time_metrics/reduce(s)", r.reduce_seconds);
   field("time_metrics/reduce_wait(s)", r.reduce_wait_seconds);

@@ -19,8 +19,8 @@ struct LedgerRecord {
   int64_t lost = 0;      // with a process that died, or such results
   double lost_norm = 0;
   double decayed_norm = 0;  // of what codes left out and gamma or error_feedback forgot
-  int64_t skipped = 0;     // as owner: times that a round closed without a node that was too late
-  int64_t mismatches = 0;  // hashes that differed
+  int64_t skipped = 0;      // as owner: times that a round closed without a node that was too late
+  int64_t mismatches = 0;   // hashes that differed
   std::vector<int64_t> ages;             // applied ones by age in versions, from 0
   std::vector<int64_t> skipped_by_node;  // as owner
   int64_t samples_contributed = 0;
@@ -45,6 +45,7 @@ struct StepRecord {
   std::string mode;          // every_step, periodic, delayed
   int64_t contributors = 0;  // contributions in the newest round of fragment 0
   int64_t age = -1;          // the oldest of this node's in it, in versions; -1: it has none there
+  double drift = 0;          // of the nodes in it, relative; 0: unknown
   LedgerRecord ledger;
 
   // Seconds of this step by part, as the training thread saw them.

@@ -157,8 +157,9 @@ double training_time(const Scenario& s, int64_t rounds) {
 
 void set_length(Scenario& s, int64_t rounds, Random& random) {
   s.samples_per_step = random.between(1, 4);
+  s.schedule.adaptation.steps = rounds * s.schedule.every;
   s.total_samples =
-      rounds * s.schedule.every * static_cast<int64_t>(s.nodes.size()) * s.samples_per_step;
+      s.schedule.adaptation.steps * static_cast<int64_t>(s.nodes.size()) * s.samples_per_step;
   s.faults = Faults(s, static_cast<Micros>(training_time(s, rounds)), random.fork(2)).make();
 }
 
@@ -225,6 +226,25 @@ std::string in_words(const CodecOptions& c) {
   (text += " (residual ") += kPlaces[static_cast<size_t>(c.residual)];
   (text += ", error_feedback ") += number_text(c.error_feedback);
   return (text += ", gamma ") += number_text(c.gamma) + ")";
+}
+
+// Of a third of the seeds; from numbers of its own.
+Adaptation random_adaptation(uint64_t seed, int64_t every) {
+  Random random = Random(seed).fork(23);
+  Adaptation adaptation;
+  if (!random.chance(1.0 / 3)) return adaptation;
+  adaptation.rule = static_cast<Adapt>(random.between(1, static_cast<int64_t>(Adapt::adacomm)));
+  adaptation.least = random.between(1, every);
+  adaptation.most = every * random.between(1, 6);
+  return adaptation;
+}
+
+std::string in_words(const Adaptation& a) {
+  static constexpr std::string_view kRules[] = {"off",  "divergence", "loss",
+                                                "grow", "qsr",        "adacomm"};
+  if (a.rule == Adapt::off) return "";
+  return " (" + std::string(kRules[static_cast<size_t>(a.rule)]) + ", " + std::to_string(a.least) +
+         " to " + std::to_string(a.most) + ")";
 }
 
 Link random_link(Random& random) {
@@ -319,7 +339,8 @@ std::string Scenario::to_text() const {
   std::string text = std::to_string(nodes.size()) + " nodes, " +
                      std::to_string(table.fragments.size()) + " fragments, " +
                      std::to_string(table.parts()) + " parts, K " + std::to_string(schedule.every) +
-                     ", staleness " + std::to_string(policy.staleness) + ", deadline " +
+                     in_words(schedule.adaptation) + ", staleness " +
+                     std::to_string(policy.staleness) + ", deadline " +
                      (policy.deadline > 0 ? ms(policy.deadline) : "none") + ", quorum " +
                      std::to_string(policy.quorum_of(static_cast<int>(nodes.size()))) + ", late " +
                      std::string(kLate[static_cast<size_t>(policy.late)]) +
@@ -355,6 +376,7 @@ Scenario random_scenario(uint64_t seed, CodecKind codec) {
   const int64_t parts = other.chance(0.5) ? other.between(1, s.schedule.every) : 1;
   s.table = cut(s.problem->parameters(), nodes, static_cast<int>(random.between(1, kMostFragments)),
                 parts);
+  if (s.table.parts() == 1) s.schedule.adaptation = random_adaptation(seed, s.schedule.every);
   set_length(s, random.between(15, 60), random);
   return s;
 }

@@ -630,6 +630,10 @@ void Simulation::check_reports(Node& n) {
   for (const Report& report : n.process->desk.reports()) {
     if (report.kind == Report::Kind::view)
       say(n.number, -1, [&] { return "the coordinator: " + report.text; });
+    if (report.kind == Report::Kind::interval) {
+      ++tally_.intervals;
+      say(n.number, -1, [&] { return report.text; });
+    }
     if (report.kind == Report::Kind::mismatch)
       oracle_.broken(Rule::agreement, -1, "with right arithmetic: " + report.text);
     if (report.kind != Report::Kind::lost) continue;
@@ -663,7 +667,7 @@ Micros Simulation::patience() const {
   for (const Node& n : nodes_)
     step = std::max(step, static_cast<double>(n.step) * n.slowness * (1 + 20 * n.unevenness));
   const Policy& policy = scenario_.policy;
-  const auto interval = static_cast<Micros>(step) * (scenario_.schedule.every + 1);
+  const auto interval = static_cast<Micros>(step) * (scenario_.schedule.longest() + 1);
   return std::max(kPatience, 60 * policy.remind_after) + 4 * policy.deadline +
          interval * (policy.staleness + 2);
 }
@@ -916,6 +920,7 @@ Tally& Tally::operator+=(const Tally& o) {
   rounds += o.rounds;
   views += o.views;
   lossy += o.lossy;
+  intervals += o.intervals;
   processes += o.processes;
   messages += o.messages;
   messages_lost += o.messages_lost;

@@ -32,9 +32,10 @@ struct Tally {
   int64_t stranded = 0;  // of these, such in which no member of the view came back
   int64_t events = 0;
   int64_t steps = 0;
-  int64_t rounds = 0;  // results
-  int64_t views = 0;   // after the first
-  int64_t lossy = 0;   // of these, such that lost something
+  int64_t rounds = 0;     // results
+  int64_t views = 0;      // after the first
+  int64_t lossy = 0;      // of these, such that lost something
+  int64_t intervals = 0;  // changes of an interval that adapts
   int64_t processes = 0;
   int64_t messages = 0;
   int64_t messages_lost = 0;

@@ -42,7 +42,9 @@ Values Training::part(std::vector<float>& of, const Account& account) const {
 Learned Training::learned(double loss) const {
   const auto samples = scenario_.samples_per_step;
   const auto weight = static_cast<double>(samples);
-  return {weight, samples, weight * loss, weight};
+  // What is told of the learning rate falls, so that intervals that follow it have something to do.
+  const double told = scenario_.problem->learning_rate() / (1 + static_cast<double>(steps_) / 16);
+  return {weight, samples, weight * loss, weight, told};
 }
 
 void Training::step() {
@@ -97,6 +99,13 @@ void Training::take_news() {
     else
       take_news(a, books_[f]);
   }
+  follow();
+}
+
+// The interval of fragment 0 is that of all, as on a real node.
+void Training::follow() {
+  if (!scenario_.schedule.adapts()) return;
+  for (Account& a : accounts_) a.set_interval(accounts_.front().interval());
 }
 
 void Training::take_news(Account& account, Books& books) {

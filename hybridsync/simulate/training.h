@@ -53,6 +53,7 @@ class Training {
   void take_news(Account& account, Books& books);
   void write_down(const Account& account, Books& books, const Body* gradient);
   void give_back(int fragment, uint64_t ticket, Books& books);
+  void follow();
   void check(const Account& account, const Books& books);
   void check_numbers(const Account& account, const Book& book, std::span<const float> rest);
 

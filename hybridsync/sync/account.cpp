@@ -209,6 +209,10 @@ void Account::settle(const std::vector<Contribution>& own) {
   }
 }
 
+void Account::take_interval(int64_t interval) {
+  if (!schedule_.adapts() || fragment_.id == 0) interval_ = interval;
+}
+
 void Account::take(const Moved& news, Values, Values out, Change& change) {
   const Result& r = news.result;
   settle(news.own);
@@ -221,7 +225,7 @@ void Account::take(const Moved& news, Values, Values out, Change& change) {
     if (r.weight > 0) anchor_hash_ = r.after;
     if (r.weight > 0 && news.body.bytes) mean_ = news.body;
   }
-  interval_ = r.next_interval;
+  take_interval(r.next_interval);
   finished_ = r.finished;
   change.advanced = true;
   change.newest = r;
@@ -245,7 +249,7 @@ void Account::take(const Replaced& news, Values progress, Values, Change& change
   }
   anchor_hash_ = news.lineage.anchor;
   mode_ = news.lineage.mode;
-  interval_ = news.lineage.interval;
+  take_interval(news.lineage.interval);
   finished_ = news.lineage.finished;
   change.moved = true;
 }

@@ -34,6 +34,8 @@ class Account {
   Mode mode() const { return mode_; }
   bool finished() const { return finished_; }  // every member is
   int64_t interval() const { return interval_; }
+  // Where the interval adapts: it is fragment 0's, in all fragments.
+  void set_interval(int64_t interval) { interval_ = interval; }
 
   // delta mode begins (or the run, in it): the parameters are what all nodes agree on.
   void set_anchor(ConstValues parameters);
@@ -102,6 +104,7 @@ class Account {
   Bytes encode(const Contribution& c, std::span<const float> gradient);
   void count_forgotten(double squared);
   void settle(const std::vector<Contribution>& own);
+  void take_interval(int64_t interval);
   void take(const Moved& news, Values progress, Values out, Change& change);
   void take(const Replaced& news, Values progress, Values out, Change& change);
   void take(const GivenBack& news, Values progress, Values out, Change& change);

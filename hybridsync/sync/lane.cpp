@@ -437,7 +437,7 @@ void Lane::act(Seat& seat, const CloseRound& action, Micros now) {
   bodies_[f][payload.handle] = body;
   const uint64_t after = compute(seat, close.mode, body);
   for (int node : close.skipped) desk_.count([&](Ledger& l) { l.skip(node); });
-  Actions actions = seat.publish(close, after, named.values, named.side, now);
+  Actions actions = seat.publish(close, after, named.values, named.side, now, coming_[f].norms);
   averager_.publish(f, seat.lineage().version, seat.lineage().chain);
   perform(seat, std::move(actions), now);
 }
@@ -487,6 +487,7 @@ uint64_t Lane::compute(const Seat& seat, Mode mode, const Body& body) {
   coming.anchor.resize(fragment.bytes());
   const Values next = values_at(coming.anchor.data(), fragment.type, fragment.count);
   copy(as_const(desk_.anchor(f)), next);
+  if (f == 0 && seat.owns()) coming.norms = {squared_norm(mean), squared_norm(as_const(next))};
   move_anchor(f, values_in(body), mean, next);
   return hash_of(as_const(next));
 }

@@ -76,6 +76,7 @@ class Lane {
   struct Coming {
     Body body;
     std::vector<std::byte> anchor;  // as it will be; empty: it does not move
+    SquaredNorms norms = {};        // at the owner of fragment 0
   };
 
   void take(Draft& draft, Micros now);

@@ -143,7 +143,7 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
     has_mean_ = wires.memory->allocate_common(table_.fragments.size());
   }
   mode_ = schedule_.mode(0);
-  interval_ = schedule_.interval(0);
+  interval_ = interval_before_ = schedule_.interval(0);
   const size_t lanes = static_cast<size_t>(table_.lanes);
   const size_t of_a_lane = (table_.fragments.size() + lanes - 1) / lanes;
   lane_bytes_ = lane_report_bytes(of_a_lane, config.nodes(), config.outer_tier().staleness);
@@ -259,6 +259,7 @@ void NodeRounds::boundary(const Learned& learned, const LaneReport& node, bool f
 
 // Is a part, where all rounds make training wait?
 bool NodeRounds::is_due() const {
+  if (schedule_.adapts()) return steps_since_result_ >= interval_;
   const int parts = table_.parts();
   for (int part = 0; part < parts; ++part)
     if (schedule_.of_part(part, parts).due(steps_)) return true;
@@ -349,6 +350,7 @@ void NodeRounds::take(int f) {
   summary.advanced = true;
   summary.next_mode = r.next_mode;
   summary.next_interval = r.next_interval;
+  summary.drift = r.drift;
   if (!change.side) return;
   fresh_.has_side = true;
   fresh_.side = *change.side;
@@ -495,7 +497,9 @@ void NodeRounds::take_summary(const RoundReport& report) {
   newest_ = s;
   steps_since_result_ = 0;
   mode_ = s.next_mode;
-  interval_ = s.next_interval;
+  interval_before_ = std::exchange(interval_, s.next_interval);
+  if (schedule_.adapts())
+    for (auto& [f, account] : accounts_) account.set_interval(interval_);
   samples_ = s.total_samples;
   own_samples_ += s.own_samples;
   rounds_count_ += s.rounds;
@@ -506,8 +510,8 @@ void NodeRounds::take_summary(const RoundReport& report) {
 double NodeRounds::samples_of_others() const {
   const double rounds = std::max<double>(1, static_cast<double>(newest_.rounds));
   const double others = static_cast<double>(newest_.samples - newest_.own_samples) / rounds;
-  const double share = static_cast<double>(steps_since_result_) / static_cast<double>(interval_);
-  return others * std::min(1.0, share);
+  const auto steps = static_cast<double>(std::min(steps_since_result_, interval_));
+  return others * steps / static_cast<double>(interval_before_);
 }
 
 Values NodeRounds::scratch(const Fragment& fragment, std::vector<std::byte>& memory) const {

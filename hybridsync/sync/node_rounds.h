@@ -155,6 +155,7 @@ class NodeRounds {
   Mode mode_;
   Version gradient_rounds_ = 0;
   int64_t interval_;
+  int64_t interval_before_;  // of the newest result
   int64_t rounds_count_ = 0;
   int64_t steps_ = 0;  // of the strategy
   int64_t steps_since_result_ = 0;

@@ -65,10 +65,11 @@ struct RoundSummary {
   bool advanced = false;  // there was a result
   Mode next_mode = Mode::gradient;
   int64_t next_interval = 1;
+  double drift = 0;  // of the newest
 
   static void visit(auto& s, auto&& f) {
     f(s.weight, s.samples, s.total_samples, s.own_samples, s.own_dropped, s.rounds, s.contributors,
-      s.age, s.loss_sum, s.loss_weight, s.advanced, s.next_mode, s.next_interval);
+      s.age, s.loss_sum, s.loss_weight, s.advanced, s.next_mode, s.next_interval, s.drift);
   }
 };
 

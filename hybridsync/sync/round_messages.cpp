@@ -17,14 +17,15 @@ bool legal(Mode m) { return m <= Mode::delta; }
 bool legal_weight(double w) { return std::isfinite(w) && w >= 0; }
 bool legal(const Contribution& c) {
   return legal(c.mode) && legal_weight(c.weight) && legal_weight(c.loss_weight) &&
-         std::isfinite(c.loss_sum) && c.samples >= 0 && c.steps >= 0 && c.base >= 0 &&
-         c.at >= c.base && c.has >= c.at && c.settled <= c.sequence;
+         legal_weight(c.lr) && std::isfinite(c.loss_sum) && c.samples >= 0 && c.steps >= 0 &&
+         c.base >= 0 && c.at >= c.base && c.has >= c.at && c.settled <= c.sequence;
 }
 bool legal(const Remind& m) { return legal(m.contribution); }
 bool legal(const Result& r) {
   const auto good = [](const RosterEntry& e) { return legal_weight(e.weight) && e.age >= 0; };
   return legal(r.mode) && legal(r.next_mode) && legal_weight(r.weight) && r.next_interval >= 1 &&
-         r.version >= 1 && std::all_of(r.roster.begin(), r.roster.end(), good);
+         legal_weight(r.drift) && r.version >= 1 &&
+         std::all_of(r.roster.begin(), r.roster.end(), good);
 }
 bool legal(const Return& m) { return m.reason < ReturnReason::not_now; }
 bool legal(const State& s) {

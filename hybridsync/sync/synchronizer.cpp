@@ -226,6 +226,7 @@ void Synchronizer::boundary(bool stepped, StepRecord& record) {
   Learned learned;
   learned.samples = std::llround(node_.samples);
   if (stepped) learned.weight = node_.samples;
+  if (stepped) learned.lr = record.lr;
   if (stepped && std::isfinite(node_.loss_sum)) {
     learned.loss_sum = node_.loss_sum;
     learned.loss_weight = node_.weight;
@@ -335,6 +336,7 @@ void Synchronizer::finish_record(StepRecord& record) {
   if (rounds_) {
     record.contributors = rounds_->newest().contributors;
     record.age = rounds_->newest().age;
+    record.drift = rounds_->newest().drift;
     record.ledger = ledger_record(rounds_->ledger());
     record_coding(record);
   }

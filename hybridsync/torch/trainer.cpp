@@ -46,6 +46,10 @@ const char* name_of(Report::Kind kind) {
       return "not_finite";
     case Report::Kind::codec:
       return "codec_costs_more";
+    case Report::Kind::interval:
+      return "interval_changed";
+    case Report::Kind::stale:
+      return "parameters_stale";
   }
   return "";
 }

@@ -139,17 +139,6 @@ TEST(Mistakes, Units) {
 
 TEST(Mistakes, NotAvailableInThisVersion) {
   const std::string later = "is not available in this version; available: ";
-  EXPECT_EQ(
-      mistake_in_outer("adapt = \"off\""),
-      "h.toml:7: tier[1].adapt = \"off\": " + later +
-          "name, size, strategy, every, fragment_bytes, parts, momentum_pull, second_moment_floor, "
-          "staleness, deadline, quorum, late, codec, levels, density, value_bits, selection, "
-          "error_feedback, residual, gamma, small_tensors, momentum_correction, density_warmup, "
-          "outer, "
-          "emulate");
-  for (const char* line : {"every_min = 1", "every_max = 64"}) {
-    EXPECT_NE(mistake_in_outer(line).find(later), std::string::npos) << line;
-  }
   EXPECT_EQ(mistake_in("record.tensorboard = true"),
             "h.toml:1: record.tensorboard = true: " + later + "folder, name");
   for (const char* table : {"coordinator", "security", "checkpoint"}) {
@@ -157,6 +146,32 @@ TEST(Mistakes, NotAvailableInThisVersion) {
               std::string("h.toml:1: [").append(table) + "]: " + later +
                   "train, accumulate, batch_norm, learning_rate, start, tier, record");
   }
+}
+
+TEST(Mistakes, IntervalsThatAdapt) {
+  EXPECT_EQ(mistake_in_outer("every_max = 8"),
+            "h.toml:7: tier[1].every_max = 8: bounds an interval that adapts; set tier.adapt, or "
+            "leave this key out");
+  EXPECT_NE(mistake_in_outer("every_min = 2").find("bounds an interval"), std::string::npos);
+  EXPECT_EQ(mistake_in("[[tier]]\n[[tier]]\nadapt = \"grow\""),
+            "h.toml:3: tier[1].adapt = \"grow\": is for strategies that exchange deltas every few "
+            "steps, such as \"periodic\"; set one, or leave this key out");
+  EXPECT_EQ(mistake_in_outer("adapt = \"qsr\"\nevery = 4\nparts = 2"),
+            "h.toml:7: tier[1].adapt = \"qsr\": needs tier.parts = 1 in this version: parts have "
+            "their rounds at steps of their own, spread over an interval that stays; set that, or "
+            "adapt = \"off\"");
+  EXPECT_EQ(mistake_in_outer("adapt = \"loss\"\nevery = 4\nevery_max = 3"),
+            "h.toml:9: tier[1].every_max = 3: is less than the 4 steps with which the interval "
+            "begins (tier.every)");
+  EXPECT_EQ(mistake_in_outer("adapt = \"loss\"\nevery = 4\nevery_min = 5"),
+            "h.toml:9: tier[1].every_min = 5: is more than the 4 steps with which the interval "
+            "begins (tier.every)");
+  EXPECT_EQ(mistake_in_outer("adapt = \"drift\"")
+                .find("h.toml:7: tier[1].adapt = \"drift\": must "
+                      "be one of off, divergence, loss, grow, "
+                      "qsr, adacomm"),
+            0u);
+  EXPECT_EQ(mistake_in_outer("adapt = \"divergence\"\nevery_min = 2\nevery_max = 9"), "");
 }
 
 TEST(Mistakes, ChoicesOfLaterVersions) {

@@ -47,9 +47,9 @@ TEST(Reference, EveryMemberHasAKey) {
                                micro_batch, steps, evaluate_every, evaluate_samples, seed, clip,
                                ranks, threads, device, start_from] = TrainConfig{};
   [[maybe_unused]] const auto [name, size, strategy, group, overlap, bucket_bytes, timeout, every,
-                               codec, outer, emulate, fragment_bytes, parts, momentum_pull,
-                               second_moment_floor, staleness, deadline, quorum, late] =
-      TierConfig{};
+                               adapt, every_min, every_max, codec, outer, emulate, fragment_bytes,
+                               parts, momentum_pull, second_moment_floor, staleness, deadline,
+                               quorum, late] = TierConfig{};
   [[maybe_unused]] const auto [accumulate_steps, weighting] = AccumulateConfig{};
   [[maybe_unused]] const auto [running_stats, at_sync] = BatchNormConfig{};
   [[maybe_unused]] const auto [scaling, reference_batch, schedule, warmup, decay_every,
@@ -61,8 +61,8 @@ TEST(Reference, EveryMemberHasAKey) {
   [[maybe_unused]] const auto [outer_lr, outer_momentum, nesterov] = OuterConfig{};
   [[maybe_unused]] const auto [rate, rtt, step, speeds] = EmulateConfig{};
   [[maybe_unused]] const auto [folder, run_name] = RecordConfig{};
-  // 19 members of a tier, of which outer and emulate are tables, and codec is 11 keys.
-  EXPECT_EQ(known_keys().size(), size_t{16 + (19 - 3) + 11 + 2 + 2 + 7 + 1 + 3 + 4 + 2});
+  // 22 members of a tier, of which outer and emulate are tables, and codec is 11 keys.
+  EXPECT_EQ(known_keys().size(), size_t{16 + (22 - 3) + 11 + 2 + 2 + 7 + 1 + 3 + 4 + 2});
 }
 
 TEST(Reference, ExampleInTheDocumentIsValid) {

@@ -122,6 +122,7 @@ TEST(Lineage, TheChainTellsEveryDifferenceOfTheResultsButNotWhereTheirBytesAre) 
       [](Result& x) { ++x.chain; },
       [](Result& x) { ++x.before; },
       [](Result& x) { ++x.after; },
+      [](Result& x) { ++x.next_interval; },
       [](Result& x) { x.finished = true; },
   };
   for (size_t i = 0; i < changes.size(); ++i) {

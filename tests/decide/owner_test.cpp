@@ -62,7 +62,8 @@ struct Rounds {
   Result close() {
     const Close close = owner.close(member.lineage(), CloseNow{owner.missing(), {}, ""});
     const Result r =
-        owner.publish(close, member.lineage(), view.epoch, member.lineage().anchor + 1, {9}, {});
+        owner.publish(close, member.lineage(), view.epoch, member.lineage().anchor + 1, {9}, {})
+            .result;
     (void)member.extend(r, true);
     return r;
   }
@@ -430,6 +431,69 @@ TEST(Owner, IsAValue) {
   EXPECT_EQ(a.owner, b.owner);
   (void)b.on(b.make(1));
   EXPECT_NE(a.owner, b.owner);
+}
+
+// --- the interval
+
+const Schedule kGrows{Strategy::periodic, 0, 4, 0, {Adapt::qsr, 1, 64, 100}};
+
+// A round whose steps had this learning rate; the result is applied.
+Published round_of(Rounds& w, double lr) {
+  for (int node = 0; node < 3; ++node) {
+    Contribution c = w.make(node);
+    c.lr = lr;
+    c.squared_norm = 2;
+    EXPECT_TRUE(w.takes(c));
+  }
+  const Close close = w.owner.close(w.member.lineage(), CloseNow{});
+  const Published p =
+      w.owner.publish(close, w.member.lineage(), w.view.epoch, kAnchor + 1, {9}, {}, {1, 4});
+  (void)w.member.extend(p.result, true);
+  return p;
+}
+
+TEST(OwnerInterval, IsInTheResultAndTheLineage) {
+  Rounds w{{.schedule = kGrows}};
+  EXPECT_EQ(round_of(w, 0.2).result.next_interval, 4);
+  const Published grown = round_of(w, 0.1);
+  EXPECT_EQ(grown.result.next_interval, 16);
+  EXPECT_EQ(grown.interval, "K = 16, was 4: the learning rate is 0.5 of its peak");
+  EXPECT_EQ(w.member.lineage().interval, 16);
+  EXPECT_EQ(grown.result.drift, 0.5);
+}
+
+TEST(OwnerInterval, ANewOwnerGoesOnFromThatOfTheLineage) {
+  Rounds w{{.schedule = kGrows}};
+  (void)round_of(w, 0.2);
+  (void)round_of(w, 0.1);
+  w.owner.open(w.view, w.member.lineage());
+  EXPECT_EQ(round_of(w, 0.1).result.next_interval, 16);
+  EXPECT_EQ(round_of(w, 0.2).result.next_interval, 16) << "the peak that it knows";
+  EXPECT_EQ(round_of(w, 0.1).result.next_interval, 64);
+}
+
+TEST(OwnerInterval, OtherFragmentsHaveNoneOfTheirOwn) {
+  Rounds w{{.schedule = kGrows}};
+  w.owner = Owner(1, 0, w.policy, kGrows);
+  w.owner.open(w.view, w.member.lineage());
+  (void)round_of(w, 0.2);
+  const Published second = round_of(w, 0.1);
+  EXPECT_EQ(second.result.next_interval, 4);
+  EXPECT_EQ(second.interval, "");
+  EXPECT_EQ(second.result.drift, 0);
+}
+
+TEST(OwnerInterval, BeginsWithTheStrategy) {
+  Schedule schedule = kGrows;
+  schedule.synchronous_rounds = 1;
+  Rounds w{{.schedule = schedule}};
+  Contribution c;
+  for (int node = 0; node < 3; ++node) {
+    c = w.make(node);
+    c.mode = Mode::gradient;
+    EXPECT_TRUE(w.takes(c));
+  }
+  EXPECT_EQ(w.close().next_interval, 4);
 }
 
 }  // namespace

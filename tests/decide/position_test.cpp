@@ -120,6 +120,20 @@ TEST(Position, WhatComesBackIsProgressAgainAndOpensItsVersion) {
   EXPECT_TRUE(p.may_contribute(0)) << "on top of the same version";
 }
 
+TEST(Position, TellsTheLearningRateOfItsNewestStep) {
+  Position p;
+  EXPECT_EQ(p.contribute().lr, 0);
+  p.move(1);
+  for (double lr : {0.2, 0.1, 0.0}) p.step({4, 5, 8, 4, lr});
+  const Contribution c = p.contribute();
+  EXPECT_EQ(c.lr, 0.1) << "the last step was skipped";
+  p.take_back(c, true);
+  EXPECT_EQ(p.since().lr, 0.1);
+  p.step({4, 5, 8, 4, 0.05});
+  p.take_back(c, false);
+  EXPECT_EQ(p.contribute().lr, 0.05) << "what comes back is older";
+}
+
 TEST(Position, WhatComesBackAloneIsAsOldAsItsOffer) {
   Position p = after(2, 3);
   const Contribution c = p.contribute();

@@ -35,6 +35,7 @@ StepRecord full_record() {
   r.bytes_received_slow = 3;
   r.contributors = 3;
   r.age = 1;
+  r.drift = 0.125;
   return r;
 }
 
@@ -88,6 +89,7 @@ TEST(RecordJson, TheLedgerSurvives) {
   EXPECT_EQ(step_from_json(line).ledger, full_ledger());
   EXPECT_EQ(step_from_json(line).contributors, 3);
   EXPECT_EQ(step_from_json(line).age, 1);
+  EXPECT_EQ(step_from_json(line).drift, 0.125);
   EXPECT_EQ(line.at("ledger/contributed"), 29);
   EXPECT_EQ(line.at("ledger/ages"), Json({18, 2, 1}));
   EXPECT_EQ(line.at("ledger/skipped_by_node"), Json({0, 1, 5}));

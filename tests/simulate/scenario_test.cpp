@@ -36,6 +36,7 @@ TEST(Scenario, SeedsCoverWhatThereIs) {
   std::set<CodecKind> codecs;
   std::set<Residual> residuals;
   std::set<double> feedbacks, gammas;
+  std::set<Adapt> rules;
   for (uint64_t seed = 1; seed <= 500; ++seed) {
     const Scenario s = random_scenario(seed);
     nodes.insert(s.nodes.size());
@@ -46,6 +47,7 @@ TEST(Scenario, SeedsCoverWhatThereIs) {
     deadlines.insert(s.policy.deadline > 0);
     for (const Fault& f : s.faults) kinds.insert(f.kind);
     codecs.insert(s.codec.kind);
+    rules.insert(s.schedule.adaptation.rule);
     if (s.codec.kind == CodecKind::fp32) continue;
     residuals.insert(Coder(s.codec).residual());
     feedbacks.insert(s.codec.error_feedback);
@@ -56,6 +58,7 @@ TEST(Scenario, SeedsCoverWhatThereIs) {
   EXPECT_EQ(staleness, (std::set<int>{0, 1, 2, 3}));
   EXPECT_EQ(kinds.size(), kFaultNames.size());
   EXPECT_EQ(late.size(), 3u);
+  EXPECT_EQ(rules.size(), 6u);
   EXPECT_EQ(views.size(), 2u);
   EXPECT_EQ(deadlines.size(), 2u);
   EXPECT_EQ(codecs.size(), 9u);

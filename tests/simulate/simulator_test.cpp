@@ -34,12 +34,13 @@ TEST(Simulator, EverySeedKeepsEveryPromise) {
   EXPECT_EQ(result.failures, 0);
   EXPECT_EQ(t.runs, kSeeds);
   std::cout << t.runs << " seeds, " << t.events << " events, " << t.rounds << " results, "
-            << t.views << " view changes\n";
+            << t.views << " view changes, " << t.intervals << " of K\n";
   const Oracle::Sums& s = t.samples;
   EXPECT_EQ(s.trained, s.applied + s.dropped + s.open + s.progress + s.lost_with_processes +
                            s.lost_with_tails);
   EXPECT_GT(t.views, 0);
   EXPECT_GT(t.messages_lost, 0);
+  EXPECT_GT(t.intervals, 0);
   for (const char* kind : {"crash", "freeze", "partition", "cut", "busy", "drift"})
     EXPECT_GT(t.faults.at(kind), 0) << kind;
 }

@@ -638,5 +638,34 @@ TYPED_TEST(AnyOrder, WithoutStalenessItIsThePeriodicAverage) {
   }
 }
 
+// The interval of an account after a result that says 16, and after its node says 32.
+std::vector<int64_t> intervals_of(int fragment, const Schedule& schedule) {
+  const FragmentTable table{1, 1, {{0, Real::f32, 0, 2}, {1, Real::f32, 2, 2}}};
+  Desk desk(table, {fragment});
+  Account account(table.fragments[static_cast<size_t>(fragment)], kNode, 1, schedule, desk,
+                  keep_all);
+  std::vector<float> theta(2, 1.0f), out(2);
+  account.set_anchor(std::span<const float>(theta));
+  (void)desk.take_work();
+  Result r;
+  r.version = 1;
+  r.mode = r.next_mode = Mode::delta;
+  r.next_interval = 16;
+  desk.tell(fragment, Moved{r, {}, {}, {}});
+  std::vector<int64_t> seen = {account.interval()};
+  (void)account.apply(std::span<const float>(theta), std::span<float>(out));
+  seen.push_back(account.interval());
+  account.set_interval(32);
+  seen.push_back(account.interval());
+  return seen;
+}
+
+TEST(Account, AnIntervalThatAdaptsIsThatOfTheFirstFragment) {
+  const Schedule adapts{Strategy::periodic, 0, 4, 0, {Adapt::grow, 1, 64, 100}};
+  EXPECT_EQ(intervals_of(0, adapts), (std::vector<int64_t>{4, 16, 32}));
+  EXPECT_EQ(intervals_of(1, adapts), (std::vector<int64_t>{4, 4, 32}));
+  EXPECT_EQ(intervals_of(1, kPeriodic), (std::vector<int64_t>{4, 16, 32}));
+}
+
 }  // namespace
 }  // namespace hybridsync

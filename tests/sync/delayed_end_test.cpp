@@ -23,6 +23,11 @@ struct Shape {
     tier.fragment_bytes = 32 + 32 * draw(3);
     const Late late[] = {Late::fold, Late::return_, Late::drop};
     tier.late = late[tier.staleness > 0 ? draw(3) : 0];
+    std::mt19937_64 other(seed + 1000);  // which disturbs nothing else
+    tier.adapt = static_cast<Adapt>(other() % 6);
+    tier.every_max = 4 * tier.every;
+    config.train.steps = 24;
+    config.learning_rate.schedule = LrSchedule::cosine;
     for (int n = 0; n < nodes; ++n) {
       steps.push_back(draw(4) == 0 ? draw(3) : 4 + draw(20));
       pause.push_back(std::chrono::microseconds(draw(3) == 0 ? 3000 : 200 * draw(4)));

@@ -25,6 +25,7 @@ Contribution a_contribution() {
   c.steps = 4;
   c.loss_sum = -1;
   c.loss_weight = 2;
+  c.lr = 0.5;
   c.squared_norm = 3;
   c.anchor_hash = ~0ull;
   c.settled = 7;
@@ -47,6 +48,7 @@ Result a_result() {
   r.stable = 16;
   r.next_mode = Mode::delta;
   r.next_interval = 8;
+  r.drift = 0.25;
   r.finished = true;
   return r;
 }
@@ -147,8 +149,10 @@ TEST(Messages, WhatNoMemberSendsIsRefused) {
   EXPECT_TRUE(refused([](Contribution& c) { c.mode = static_cast<Mode>(2); }, a_contribution()));
   EXPECT_TRUE(refused([](Contribution& c) { c.base = c.at + 1; }, a_contribution()));
   EXPECT_TRUE(refused([](Contribution& c) { c.samples = -1; }, a_contribution()));
+  EXPECT_TRUE(refused([](Contribution& c) { c.lr = -1; }, a_contribution()));
   EXPECT_TRUE(refused([](Contribution& c) { c.settled = c.sequence + 1; }, a_contribution()));
   EXPECT_TRUE(refused([](Result& r) { r.next_interval = 0; }, a_result()));
+  EXPECT_TRUE(refused([](Result& r) { r.drift = -1; }, a_result()));
   EXPECT_TRUE(refused([](Result& r) { r.roster[1].age = -1; }, a_result()));
   EXPECT_TRUE(refused([](Return& r) { r.reason = ReturnReason::not_now; }, Return{}));
   EXPECT_TRUE(refused([](ViewMessage& v) { v.view = {}; }, ViewMessage{{3, {{0, 0}}, {0}}}));
