@@ -154,6 +154,23 @@ TEST(Simulator, AConfigurationsCodecIsRun) {
   }
 }
 
+TEST(Simulator, AConfigurationsIntervalAdapts) {
+  for (const int staleness : {0, 2}) {
+    Config config = four_nodes();
+    TierConfig& site = config.tiers[1];
+    site.staleness = staleness;
+    if (staleness == 0) site.deadline = 0;
+    for (const Adapt rule : {Adapt::grow, Adapt::qsr}) {
+      site.adapt = rule;
+      for (uint64_t seed = 1; seed <= 10; ++seed) {
+        const SimulatedRun run = simulate(random_scenario(config, seed), false);
+        EXPECT_FALSE(run.breach) << "seed " << seed << ": " << run.breach->text;
+        EXPECT_GT(run.tally.intervals, 0) << "seed " << seed;
+      }
+    }
+  }
+}
+
 TEST(Seeds, WhatAThreadThrowsReachesTheCaller) {
   Seeds seeds;
   seeds.count = 40;
