@@ -363,20 +363,19 @@ Section codec() {
 Section outer_optimizer() {
   const auto key = in_outer_tier("outer", &TierConfig::outer);
   using T = OuterConfig;
-  return {
-      "tier.outer",
-      Scope::outer_tier,
-      "The outer optimizer of `periodic` and `delayed`, applied to the averaged deltas: "
-      "`outer = { lr = 0.7, momentum = 0.9, nesterov = true }`. As it stands by default it is "
-      "plain "
-      "averaging.",
-      {
-          key("lr", &T::lr, number_or_auto({}, kAutoLr),
-              "outer learning rate; `auto`: the owner of a round finds one for each tensor, from "
-              "how far the nodes agree and how much the codec leaves out"),
-          key("momentum", &T::momentum, number(kBelowOne), "outer momentum"),
-          key("nesterov", &T::nesterov, truth(), "Nesterov's form; needs momentum"),
-      }};
+  return {"tier.outer",
+          Scope::outer_tier,
+          "The outer optimizer of `periodic` and `delayed`, applied to the averaged deltas: "
+          "`outer = { lr = 0.7, momentum = 0.9, nesterov = true }`. As it stands by default it is "
+          "plain "
+          "averaging.",
+          {
+              key("lr", &T::lr, number_or_auto({}, kAutoLr),
+                  "outer learning rate; `auto`: the owner of a round finds it, from "
+                  "how far the nodes agree and how much the codec leaves out"),
+              key("momentum", &T::momentum, number(kBelowOne), "outer momentum"),
+              key("nesterov", &T::nesterov, truth(), "Nesterov's form; needs momentum"),
+          }};
 }
 
 Section emulate() {

@@ -8,9 +8,8 @@ namespace hybridsync {
 namespace {
 
 constexpr double kLeast = 0.3, kMost = 4;
-constexpr double kScale = 2.75;
-constexpr double kCommonShare = 0.05;  // of the value over all tensors
-constexpr double kLeastKept = 1e-3;    // a code that kept nothing says nothing
+constexpr double kScale = 1.6;
+constexpr double kLeastKept = 1e-3;  // a code that kept nothing says nothing
 constexpr int kCodes = 1 << kGainBits;
 constexpr double kRatio = 1.1884910504840276;  // (kMost / kLeast)^(1 / 15)
 
@@ -30,23 +29,14 @@ void Smoothed::add(double value, double memory) {
   weight_ += fresh * (1 - weight_);
 }
 
-void Agreement::add(size_t tensor, double squared_mean, double mean_square, size_t members) {
+void Agreement::add(double squared_mean, double mean_square, size_t members) {
   const double m = static_cast<double>(members);
-  Tensor& t = tensors_.at(tensor);
-  t.signal.add((m * squared_mean - mean_square) / (m - 1), memory_);
-  t.power.add(mean_square, memory_);
+  signal_.add((m * squared_mean - mean_square) / (m - 1), kGainRounds);
+  power_.add(mean_square, kGainRounds);
 }
 
-double Agreement::rho(size_t tensor) const {
-  double signal = 0, power = 0;
-  for (const Tensor& t : tensors_) {
-    signal += t.signal.value();
-    power += t.power.value();
-  }
-  const double common = power > 0 ? signal / power : 0;
-  const Tensor& t = tensors_.at(tensor);
-  const double own = t.power.value() > 0 ? t.signal.value() / t.power.value() : common;
-  return std::clamp((1 - kCommonShare) * own + kCommonShare * common, 0.0, 1.0);
+double Agreement::rho() const {
+  return power_.value() > 0 ? std::clamp(signal_.value() / power_.value(), 0.0, 1.0) : 0;
 }
 
 double self_tuned_gain(double rho, size_t members, double kept_up, double kept_down) {

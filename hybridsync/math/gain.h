@@ -4,17 +4,19 @@
 // M contributions y_i that hold a common signal and noise of their own, and their mean y:
 //   N   = mean |y_i|^2                                  signal and noise
 //   S   = (M |y|^2 - N) / (M - 1)                       the signal alone, without bias
-//   rho = S / N, both averaged over rounds; 95 % the tensor's own, 5 % that of all tensors
-//   gain = 2.75 M rho / (1 + (M - 1) rho) / (energy kept up * energy kept down), from 0.3 to 4
+//   rho = S / N, both averaged over rounds
+//   gain = 1.6 M rho / (1 + (M - 1) rho) / (energy kept up * energy kept down), from 0.3 to 4
 // M rho / (1 + (M - 1) rho) is the Wiener factor of the common signal in the mean. Energy kept: of
-// |u|^2, what its code decodes to, averaged over rounds as well.
+// |u|^2, what its code decodes to, averaged over rounds as well. The factor was found by trial.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace hybridsync {
+
+// That an owner's averages go over; of its own rounds.
+inline constexpr double kGainRounds = 42;
 
 // A running mean over about `memory` values (1 or more), unbiased from the first one on.
 class Smoothed {
@@ -27,22 +29,15 @@ class Smoothed {
   double sum_ = 0, weight_ = 0;
 };
 
-// rho of each tensor.
 class Agreement {
  public:
-  Agreement(size_t tensors, double memory) : memory_(memory), tensors_(tensors) {}
-
-  // A round of this tensor, with M > 1 contributions: |y|^2 and the mean |y_i|^2.
-  void add(size_t tensor, double squared_mean, double mean_square, size_t members);
+  // A round with M > 1 contributions: |y|^2 and the mean |y_i|^2.
+  void add(double squared_mean, double mean_square, size_t members);
   // From 0 (no common signal was found) to 1.
-  double rho(size_t tensor) const;
+  double rho() const;
 
  private:
-  struct Tensor {
-    Smoothed signal, power;
-  };
-  double memory_;
-  std::vector<Tensor> tensors_;
+  Smoothed signal_, power_;
 };
 
 double self_tuned_gain(double rho, size_t members, double kept_up, double kept_down);

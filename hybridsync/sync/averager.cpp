@@ -56,16 +56,16 @@ std::optional<Bytes> Averager::mean(int fragment, Version version, uint64_t chai
   if (!schedule_.coded(version) || !coders_.codes(f.type)) return result;
   coders_.of(fragment)->set_round(schedule_.coded_rounds(version));
   const auto mean = std::get<std::span<float>>(out);
-  const bool tunes = gains_.bytes(fragment) > 0 && !terms.empty() && !last;
-  if (tunes) gains_.contributed(fragment, values, mean, sum_of_norms(terms));
+  const bool tunes = gains_.bytes() > 0 && !terms.empty() && !last;
+  if (tunes) gains_.contributed(values, mean, sum_of_norms(terms));
   Bytes coded = code(f, mean, flushes);
   if (forgets) forget_coming(r);
   if (!tunes || is_plain(fragment, coded)) return coded;
-  return with_gains(f, mean, std::move(coded), terms.size());
+  return with_gain(f, mean, std::move(coded), terms.size());
 }
 
-Bytes Averager::with_gains(const Fragment& f, std::span<const float> mean, Bytes code,
-                           size_t members) {
+Bytes Averager::with_gain(const Fragment& f, std::span<const float> mean, Bytes code,
+                          size_t members) {
   std::vector<float>& left_out = residuals_[f.id].coming;
   std::vector<float> sent(mean.size());
   (void)coders_.of(f.id)->decode(code, std::span<float>(sent));
@@ -74,12 +74,11 @@ Bytes Averager::with_gains(const Fragment& f, std::span<const float> mean, Bytes
   if (left_out.empty()) whole.assign(mean.begin(), mean.end());
   gains_.encoded(squared_norm(std::span<const float>(whole)),
                  squared_norm(std::span<const float>(sent)));
-  if (code.size() + gains_.bytes(f.id) >= static_cast<size_t>(f.bytes())) {
+  if (code.size() + gains_.bytes() >= static_cast<size_t>(f.bytes())) {
     std::fill(left_out.begin(), left_out.end(), 0.0f);
     return Coder::plain(whole, 0, {});
   }
-  const Bytes gains = gains_.find(f.id, members);
-  code.insert(code.end(), gains.begin(), gains.end());
+  code.push_back(gains_.find(members));
   return code;
 }
 
@@ -88,8 +87,13 @@ bool Averager::is_plain(int fragment, ByteSpan result) const {
 }
 
 ByteSpan Averager::code_in(int fragment, ByteSpan result) const {
-  const size_t gains = is_plain(fragment, result) ? 0 : gains_.bytes(fragment);
-  return result.first(result.size() - std::min(gains, result.size()));
+  const size_t gain = is_plain(fragment, result) ? 0 : gains_.bytes();
+  return result.first(result.size() - std::min(gain, result.size()));
+}
+
+double Averager::gain_in(int fragment, ByteSpan result) const {
+  const ByteSpan gain = result.subspan(code_in(fragment, result).size());
+  return gain.empty() ? 1 : gain_of(std::to_integer<uint8_t>(gain.front()));
 }
 
 void Averager::forget_coming(Residuals& r) {

@@ -5,7 +5,7 @@
 // on top of that very lineage brings it in, so a tail that is dropped takes its own with it and
 // leaves what was there before. A round on top of another owner's result starts from nothing.
 //
-// With gains, a result is the code and then its gains; a plain one has none.
+// With gains, a result is the code and then its gain; a plain one has none.
 #pragma once
 
 #include <limits>
@@ -58,13 +58,10 @@ class Averager {
   // A result is plain where all of its mean would not be longer, and in the last round. It holds
   // nothing back.
   bool is_plain(int fragment, ByteSpan result) const;
-  // The bytes of a result without its gains.
+  // The bytes of a result without its gain.
   ByteSpan code_in(int fragment, ByteSpan result) const;
-  // f(offset, count, gain) for the numbers of a result that is not plain; nothing without gains.
-  void each_gain(int fragment, ByteSpan result, auto&& f) const {
-    if (gains_.bytes(fragment) > 0 && !is_plain(fragment, result))
-      gains_.each(fragment, result.subspan(code_in(fragment, result).size()), f);
-  }
+  // Of a result that is not plain, where there are gains; otherwise 1.
+  double gain_in(int fragment, ByteSpan result) const;
   // The numbers of a result; empty where they are no code. Valid until the next call.
   ConstValues numbers(int fragment, ByteSpan result);
 
@@ -86,8 +83,8 @@ class Averager {
 
   ConstValues numbers(const Fragment& fragment, ByteSpan bytes, std::vector<std::byte>& memory);
   Bytes code(const Fragment& fragment, std::span<const float> mean, bool last);
-  Bytes with_gains(const Fragment& fragment, std::span<const float> mean, Bytes code,
-                   size_t members);
+  Bytes with_gain(const Fragment& fragment, std::span<const float> mean, Bytes code,
+                  size_t members);
   void forget_coming(Residuals& residuals);
 
   const FragmentTable table_;

@@ -1,5 +1,5 @@
-// Values as typed fields of a message, in the order of their visit(). Payload handles do not
-// travel.
+// Values as typed fields of a message, in the order of their visit(), by a Writer or a
+// PackedWriter. Payload handles do not travel.
 #pragma once
 
 #include <string>
@@ -8,6 +8,7 @@
 
 #include "hybridsync/decide/lineage.h"
 #include "hybridsync/wire/bytes.h"
+#include "hybridsync/wire/packed.h"
 
 namespace hybridsync {
 
@@ -16,11 +17,11 @@ concept Visitable = requires(T& t) {
   T::visit(t, [](auto&...) {});
 };
 
-inline void put(Writer&, const Payload&) {}
-inline void put(Writer& w, double v) { w.f64(v); }
+void put(auto&, const Payload&) {}
+void put(auto& w, double v) { w.f64(v); }
 template <class T>
 requires std::is_integral_v<T> || std::is_enum_v<T>
-void put(Writer& w, const T& v) {
+void put(auto& w, const T& v) {
   if constexpr (sizeof(T) == 1)
     w.u8(static_cast<uint8_t>(v));
   else if constexpr (sizeof(T) == 4)
@@ -28,24 +29,24 @@ void put(Writer& w, const T& v) {
   else
     w.u64(static_cast<uint64_t>(v));
 }
-inline void put(Writer& w, const std::string& v) { w.text(v); }
+void put(auto& w, const std::string& v) { w.text(v); }
 template <Visitable T>
-void put(Writer& w, const T& v);
+void put(auto& w, const T& v);
 template <class T>
-void put(Writer& w, const std::vector<T>& v) {
+void put(auto& w, const std::vector<T>& v) {
   w.u32(static_cast<uint32_t>(v.size()));
   for (const T& one : v) put(w, one);
 }
 template <Visitable T>
-void put(Writer& w, const T& v) {
+void put(auto& w, const T& v) {
   T::visit(v, [&](const auto&... fields) { (put(w, fields), ...); });
 }
 
-inline void get(Reader&, Payload&) {}
-inline void get(Reader& r, double& v) { v = r.f64(); }
+void get(auto&, Payload&) {}
+void get(auto& r, double& v) { v = r.f64(); }
 template <class T>
 requires std::is_integral_v<T> || std::is_enum_v<T>
-void get(Reader& r, T& v) {
+void get(auto& r, T& v) {
   if constexpr (std::is_same_v<T, bool>)
     v = r.u8() != 0;
   else if constexpr (sizeof(T) == 1)
@@ -55,16 +56,16 @@ void get(Reader& r, T& v) {
   else
     v = static_cast<T>(r.u64());
 }
-inline void get(Reader& r, std::string& v) { v = r.text(); }
+void get(auto& r, std::string& v) { v = r.text(); }
 template <Visitable T>
-void get(Reader& r, T& v);
+void get(auto& r, T& v);
 template <class T>
-void get(Reader& r, std::vector<T>& v) {
+void get(auto& r, std::vector<T>& v) {
   const uint32_t count = r.u32();
   for (uint32_t i = 0; i < count && r.ok(); ++i) get(r, v.emplace_back());
 }
 template <Visitable T>
-void get(Reader& r, T& v) {
+void get(auto& r, T& v) {
   T::visit(v, [&](auto&... fields) { (get(r, fields), ...); });
 }
 

@@ -54,7 +54,7 @@ Lane::Lane(Options options, Desk& desk, SendFunction send)
       desk_(desk),
       send_(std::move(send)),
       averager_(options_.table, options_.schedule, options_.codec, options_.small,
-                Gains(options_.tensors, options_.table.nodes)) {
+                Gains(options_.outer.lr == kAutoLr)) {
   for (int f : options_.table.of_lane(options_.lane)) {
     const int part = options_.table.fragments[f].part;
     seats_.emplace(f, Seat(f, options_.self, options_.policy,
@@ -493,16 +493,9 @@ uint64_t Lane::compute(const Seat& seat, Mode mode, const Body& body) {
 }
 
 void Lane::move_anchor(int f, ByteSpan result, ConstValues mean, Values anchor) {
-  const OuterConfig outer =
-      outer_for(options_.outer, options_.codec.kind, averager_.is_plain(f, result));
-  if (outer.lr != kAutoLr) return outer_step(outer, mean, anchor, momentum(f));
-  const Values buffer = momentum(f);
-  averager_.each_gain(f, result, [&](size_t at, size_t count, double gain) {
-    OuterConfig tuned = outer;
-    tuned.lr = gain;
-    outer_step(tuned, subspan(mean, at, count), subspan(anchor, at, count),
-               outer.momentum != 0 ? subspan(buffer, at, count) : buffer);
-  });
+  OuterConfig outer = outer_for(options_.outer, options_.codec.kind, averager_.is_plain(f, result));
+  if (outer.lr == kAutoLr) outer.lr = averager_.gain_in(f, result);
+  outer_step(outer, mean, anchor, momentum(f));
 }
 
 void Lane::act(Seat& seat, const Advanced& action, Micros) {

@@ -34,7 +34,6 @@ class Lane {
     OuterConfig outer;
     CodecOptions codec;
     SmallTensors small;        // of the table's fragments
-    TensorRanges tensors;      // of the lane's fragments, where outer.lr is kAutoLr; otherwise none
     bool tells_means = false;  // delta mode: whether training wants to see each round's mean
     StatsAtSync statistics = StatsAtSync::merge;
     bool heartbeats = false;  // needed to close a round without somebody

@@ -164,9 +164,6 @@ NodeRounds::NodeRounds(const Config& config, const Environment& environment, con
   options.codec = codec;
   options.small = small_tensors(layout, table_, codec);
   options.tells_means = pull_ > 0;
-  if (options.outer.lr == kAutoLr)
-    for (int f : table_.of_lane(lane_))
-      options.tensors[f] = tensor_ranges(layout, table_, table_.fragments[f]);
   std::erase_if(options.small, [&](const auto& s) { return table_.lane(s.first) != lane_; });
   coders_ = Coders(codec, options.small);
   options.statistics = statistics_;

@@ -51,10 +51,10 @@ uint64_t version_of(const MessageBody& body) {
 }
 
 // A reader for each kind of message, by its place in the variant.
-using ReadBody = bool (*)(Reader&, MessageBody&);
+using ReadBody = bool (*)(PackedReader&, MessageBody&);
 
 template <size_t I>
-bool read_body(Reader& reader, MessageBody& body) {
+bool read_body(PackedReader& reader, MessageBody& body) {
   auto& value = body.emplace<I>();
   get(reader, value);
   return reader.done() && legal(value);
@@ -79,7 +79,7 @@ Bytes encode(const WireMessage& wire, uint64_t run, ByteSpan body) {
   envelope.kind = static_cast<uint8_t>(m.body.index() + 1);
   envelope.fragment = static_cast<uint32_t>(m.fragment);
   envelope.version = version_of(m.body);
-  Writer fields;
+  PackedWriter fields;
   put(fields, wire.layout);
   std::visit([&](const auto& b) { put(fields, b); }, m.body);
   return encode(envelope, fields.view(), body);
@@ -92,7 +92,7 @@ std::optional<WireMessage> read_message(const Frame& frame) {
   wire.message.from = {static_cast<int>(e.node), e.incarnation};
   wire.message.epoch = e.epoch;
   wire.message.fragment = static_cast<int>(e.fragment);
-  Reader reader(frame.fields);
+  PackedReader reader(frame.fields);
   get(reader, wire.layout);
   if (!kReaders[e.kind - 1u](reader, wire.message.body)) return std::nullopt;
   return wire;

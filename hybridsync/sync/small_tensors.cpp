@@ -1,9 +1,9 @@
-#include "hybridsync/decide/codec_cost.h"
 #include "hybridsync/sync/small_tensors.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "hybridsync/decide/codec_cost.h"
 #include "hybridsync/sync/tensor_ranges.h"
 
 namespace hybridsync {

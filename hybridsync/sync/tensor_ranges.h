@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <vector>
 
 #include "hybridsync/decide/buckets.h"
@@ -23,8 +22,5 @@ struct TensorRange {
 // tensor lies in.
 std::vector<TensorRange> tensor_ranges(const Layout& layout, const FragmentTable& table,
                                        const Fragment& fragment);
-
-// By fragment.
-using TensorRanges = std::map<int, std::vector<TensorRange>>;
 
 }  // namespace hybridsync

@@ -15,7 +15,7 @@
 
 namespace hybridsync {
 
-inline constexpr uint8_t kProtocolVersion = 1;
+inline constexpr uint8_t kProtocolVersion = 2;
 
 struct Envelope {
   uint64_t run = 0;          // hash of the run id

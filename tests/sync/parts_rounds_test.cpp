@@ -65,11 +65,9 @@ class Twin {
       const auto n = static_cast<size_t>(f.count);
       h_.emplace_back(n);
       b_.emplace_back(n);
-      const TensorRanges ranges{{f.id, tensor_ranges(layout_, table_, f)}};
-      ranges_[f.id] = ranges.at(f.id);
     }
     // An owner knows only its own rounds.
-    for (int owner = 0; owner < kNodes; ++owner) gains_.emplace_back(ranges_, kNodes);
+    for (int owner = 0; owner < kNodes; ++owner) gains_.emplace_back(true);
   }
 
   std::vector<F> train() {
@@ -150,19 +148,18 @@ class Twin {
             F& a) {
     F& b = b_[f.id];
     for (size_t i = 0; i < b.size(); ++i) b[i] = 0.3f * b[i] + u[i];
-    const auto by = [&](size_t at, size_t count, double gain) {
-      for (size_t i = at; i < at + count; ++i)
-        a[i] -= static_cast<float>(gain) * (u[i] + 0.3f * b[i]);
+    const auto by = [&](double gain) {
+      for (size_t i = 0; i < a.size(); ++i) a[i] -= static_cast<float>(gain) * (u[i] + 0.3f * b[i]);
     };
-    if (tier_.outer.lr != kAutoLr) return by(0, a.size(), tier_.outer.lr);
+    if (tier_.outer.lr != kAutoLr) return by(tier_.outer.lr);
     Gains& gains = gains_[table_.owner(f.id)];
     const std::vector<ConstValues> values(y.begin(), y.end());
-    gains.contributed(f.id, values, mean, squares);
+    gains.contributed(values, mean, squares);
     F whole = u;
     for (size_t i = 0; i < whole.size(); ++i) whole[i] += h_[f.id][i];
     gains.encoded(squared_norm(std::span<const float>(whole)),
                   squared_norm(std::span<const float>(u)));
-    gains.each(f.id, gains.find(f.id, kNodes), by);
+    by(gain_of(std::to_integer<uint8_t>(gains.find(kNodes))));
   }
 
   TierConfig tier_;
@@ -171,7 +168,6 @@ class Twin {
   Coder coder_;
   F anchor_;
   std::vector<F> theta_, h_, b_;
-  TensorRanges ranges_;
   std::vector<Gains> gains_;
 };
 

@@ -100,7 +100,7 @@ TEST(Frame, ComesBackAtAnyAlignment) {
 TEST(Frame, HasTheSameBytesEverywhere) {
   const Bytes header = encode(kEnvelope, some_bytes(4), some_bytes(9));
   Reader reader(header);
-  EXPECT_EQ(reader.u32(), 0x000701b5u);  // magic, protocol, kind
+  EXPECT_EQ(reader.u32(), 0x000702b5u);  // magic, protocol, kind
   EXPECT_EQ(reader.u32(), 1u);
   EXPECT_EQ(reader.u32(), 4u);
   EXPECT_EQ(reader.u32(), 5u);
@@ -123,7 +123,7 @@ TEST(Frame, OfAnotherRunSenderOrLengthIsRefusedWithASentence) {
   EXPECT_THAT(why({}, {}), HasSubstr("a header of 0"));
   Bytes newer = header;
   newer[1] = std::byte{9};
-  EXPECT_THAT(why(newer, body), HasSubstr("protocol version 9 instead of 1"));
+  EXPECT_THAT(why(newer, body), HasSubstr("protocol version 9 instead of 2"));
 }
 
 TEST(Frame, EveryFlippedBitIsSeen) {
