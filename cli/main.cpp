@@ -42,6 +42,7 @@ int main(int argc, char** argv) {
   add_bench(app, exit_code);
   add_report(app, exit_code);
   add_simulate(app, exit_code);
+  add_strategies(app, exit_code);
   try {
     app.parse(static_cast<int>(dashes - argv), argv);
     return flushed(exit_code);

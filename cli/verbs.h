@@ -13,5 +13,6 @@ void add_train(CLI::App& app, std::vector<std::string> own_program, int& exit_co
 void add_bench(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
 void add_simulate(CLI::App& app, int& exit_code);
+void add_strategies(CLI::App& app, int& exit_code);
 
 }  // namespace hybridsync

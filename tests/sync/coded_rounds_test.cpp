@@ -133,7 +133,7 @@ TEST_P(CodedRounds, BytesAreWhatTheCostFormulaSays) {
   // On the wire: two contributions, and the result twice; in the last round plainly.
   const double plain_round = 4 * numbers * 4;
   const double messages = 4.0 * static_cast<double>(table.fragments.size()) * (kRounds + 2);
-  constexpr double kHeaders = 600;  // bytes of a message beside its numbers, and the small messages
+  constexpr double kHeaders = 350;  // bytes of a message beside its numbers, and the small messages
   EXPECT_GT(sent, after + plain_round);
   EXPECT_LT(sent, after + plain_round + kHeaders * messages);
 }
