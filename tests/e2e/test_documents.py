@@ -17,13 +17,13 @@ BUILD = PROGRAM.resolve().parents[1]
 TROUBLESHOOTING = "docs/troubleshooting.md"
 RECORDS = "docs/reference/records.md"
 COMMAND_LINE = "docs/reference/command-line.md"
-VERBS = ("train", "bench", "report", "simulate")
+VERBS = ("train", "bench", "report", "simulate", "strategies")
 
 # What stands for ./run where a document's commands are run: the program is built already.
 RUN = f"""#!/bin/sh
 case $1 in
   help) exec {ROOT}/run help ;;
-  train | bench | report | simulate) exec hybridsync "$@" ;;
+  train | bench | report | simulate | strategies) exec hybridsync "$@" ;;
   hybridsync) shift; exec hybridsync "$@" ;;
 esac
 echo "./run $1 is too heavy here: mark the block as not run" >&2
@@ -93,7 +93,7 @@ def test_most_commands_are_run():
 
 
 COMMAND = re.compile(
-    r"^\s*(\$|hybridsync (train|bench|report|simulate)|\./|build/|cmake|ninja|git|apt|pip)", re.M)
+    rf"^\s*(\$|hybridsync ({'|'.join(VERBS)})|\./|build/|cmake|ninja|git|apt|pip)", re.M)
 
 
 @pytest.mark.parametrize("document", docs.documents())
