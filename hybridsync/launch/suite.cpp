@@ -187,6 +187,9 @@ std::optional<size_t> SuiteRunner::next() const {
 
 int SuiteRunner::run() {
   folder_ = std::make_unique<SuiteFolder>(options_.output, suite_);
+  // An interrupt may have come between a run's end and its tidying.
+  for (const size_t i : selected_)
+    if (measured_[i].finished()) tidy_run(options_.output, runs_[i]);
   SignalFd signals;
   mask_ = signals.mask_before();
   while (!active_.empty() || (!waiting_.empty() && !interrupted_at_)) {

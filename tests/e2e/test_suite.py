@@ -28,6 +28,8 @@ def test_goes_on_where_it_was_interrupted(start, tmp_path):
     assert listed.stdout.endswith(f"{len(before)} of {RUNS} runs are done\n")
     assert listed.stdout.count("to come  cnn-steep-") == RUNS - len(before)
 
+    # As if the interrupt had come between the end of a run and its tidying.
+    (next(iter(before)).parent.parent / f"{next(iter(before)).parent.name}.txt").write_text("x")
     rest = program(*SUITE, "--seeds", "1", "--only", ROWS, "--jobs", "2", cwd=tmp_path)
     assert rest.returncode == 0, rest.stderr
     assert len(lines(rest.stdout)) == RUNS - len(before)
