@@ -95,7 +95,8 @@ void add_bench(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(1, 1000));
   of_suite(verb->add_flag("--dry-run", suite->dry_run, "only list the suite's runs"));
   of_suite(verb->add_option("--commit", suite->commit, "for the results, of this program"));
-  of_suite(verb->add_option("--steps", suite->plan.steps))->group("");
+  of_suite(verb->add_option("--steps", suite->plan.steps,
+                            "of each run of the suite instead of its own: to try it"));
   verb->callback([=, &exit_code] {
     if (name->count() == 0) {
       if (configs->count() == 0) throw CLI::RequiredError("configs or --suite");

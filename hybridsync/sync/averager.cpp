@@ -105,6 +105,8 @@ Bytes Averager::code(const Fragment& f, std::span<const float> mean, bool last) 
   const auto beta = static_cast<float>(coders_.options().error_feedback);
   Residuals& r = residuals_[f.id];
   if (beta > 0) r.coming.resize(mean.size());
+  // Of what was left out before only beta is brought in.
+  forgotten_ += (1 - beta) * (1 - beta) * squared_norm(std::span<const float>(r.coming));
   if (last) return Coder::plain(mean, beta, r.coming);
   if (auto coded = coders_.of(f.id)->encode(mean, beta, r.coming)) return *coded;
   // Where the sum would not be finite the residual is void.

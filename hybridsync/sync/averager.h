@@ -49,7 +49,8 @@ class Averager {
   // Nobody goes back to a version before `oldest` any more: drops what was kept there. Gives the
   // squared norm of what no round of this owner has brought in.
   double forget(int fragment, Version oldest);
-  // The squared norm of what last rounds of gradients forgot since the last call.
+  // The squared norm of what was forgotten on purpose since the last call: by error_feedback below
+  // 1, and by last rounds of gradients.
   double take_forgotten() { return std::exchange(forgotten_, 0); }
 
   // What is kept for a lineage; none where nothing is.

@@ -14,12 +14,14 @@ constexpr size_t kCount = 64;
 
 class AveragerTest : public testing::Test {
  protected:
-  explicit AveragerTest(const Schedule& schedule = {Strategy::periodic, 0, 1})
-      : averager(table, schedule, codec()) {}
+  explicit AveragerTest(const Schedule& schedule = {Strategy::periodic, 0, 1},
+                        double error_feedback = 1)
+      : averager(table, schedule, codec(error_feedback)) {}
 
-  static CodecOptions codec() {
+  static CodecOptions codec(double error_feedback) {
     CodecOptions codec;
     codec.kind = CodecKind::sign;
+    codec.error_feedback = error_feedback;
     return codec;
   }
 
@@ -59,6 +61,21 @@ TEST_F(AveragerTest, TheNextRoundOnTheSameLineageBringsWhatWasLeftOut) {
   const F last = round(11, 2, 12, F(kCount), true);
   for (size_t i = 0; i < kCount; ++i) EXPECT_NEAR(first[i] + last[i], ramp()[i], 1e-5);
   EXPECT_EQ(left_out(12), F(kCount));
+}
+
+class FadingAverager : public AveragerTest {
+ protected:
+  FadingAverager() : AveragerTest({Strategy::periodic, 0, 1}, 0.25) {}
+};
+
+TEST_F(FadingAverager, CountsWhatItForgets) {
+  (void)round(0, 1, 11, ramp());
+  EXPECT_EQ(averager.take_forgotten(), 0) << "nothing was left out before";
+  const double before = squared(left_out(11));
+  (void)round(11, 2, 12, ramp());
+  EXPECT_GT(before, 0);
+  EXPECT_NEAR(averager.take_forgotten(), 0.75 * 0.75 * before, 1e-6 * before);
+  EXPECT_EQ(averager.take_forgotten(), 0);
 }
 
 TEST_F(AveragerTest, AnotherLineageStartsFromNothing) {
