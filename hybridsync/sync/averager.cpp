@@ -97,7 +97,7 @@ double Averager::gain_in(int fragment, ByteSpan result) const {
 }
 
 void Averager::forget_coming(Residuals& r) {
-  forgotten_ += squared_norm(std::span<const float>(r.coming));
+  forgotten_.add(r.coming);
   r.coming.clear();
 }
 
@@ -106,7 +106,7 @@ Bytes Averager::code(const Fragment& f, std::span<const float> mean, bool last) 
   Residuals& r = residuals_[f.id];
   if (beta > 0) r.coming.resize(mean.size());
   // Of what was left out before only beta is brought in.
-  forgotten_ += (1 - beta) * (1 - beta) * squared_norm(std::span<const float>(r.coming));
+  forgotten_.add(r.coming, 1 - beta);
   if (last) return Coder::plain(mean, beta, r.coming);
   if (auto coded = coders_.of(f.id)->encode(mean, beta, r.coming)) return *coded;
   // Where the sum would not be finite the residual is void.

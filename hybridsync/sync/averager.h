@@ -18,6 +18,7 @@
 #include "hybridsync/decide/fragments.h"
 #include "hybridsync/decide/schedule.h"
 #include "hybridsync/sync/coder.h"
+#include "hybridsync/sync/forgotten.h"
 #include "hybridsync/sync/gains.h"
 
 namespace hybridsync {
@@ -51,7 +52,7 @@ class Averager {
   double forget(int fragment, Version oldest);
   // The squared norm of what was forgotten on purpose since the last call: by error_feedback below
   // 1, and by last rounds of gradients.
-  double take_forgotten() { return std::exchange(forgotten_, 0); }
+  double take_forgotten() { return forgotten_.take(); }
 
   // What is kept for a lineage; none where nothing is.
   std::span<const float> left_out(int fragment, uint64_t chain) const;
@@ -93,7 +94,7 @@ class Averager {
   const Coders coders_;
   Gains gains_;
   std::map<int, Residuals> residuals_;  // by fragment
-  double forgotten_ = 0;
+  Forgotten forgotten_;
   std::vector<std::byte> scratch_;
 };
 

@@ -30,7 +30,7 @@ std::optional<Bytes> ErrorFeedback::encode_beside(std::span<float> learned, bool
   if (!holds_left_out_) std::fill(left_out_.begin(), left_out_.end(), 0.0f);
   for (size_t i = 0; i < count_; ++i) learned[i] -= left_out_[i];
   const auto beta = static_cast<float>(coder_->options().error_feedback);
-  if (!beside_.empty() && beta < 1) forget(beside_, 1 - beta);
+  forgotten_.add(beside_, 1 - beta);
   auto bytes =
       last ? std::optional(encode_last(learned, beta)) : coder_->encode(learned, beta, beside_);
   if (!bytes) return bytes;
@@ -46,7 +46,7 @@ Bytes ErrorFeedback::encode_last(std::span<const float> learned, float beta) {
 }
 
 void ErrorFeedback::end() {
-  if (codes() && !coder_->flushes() && !std::exchange(stays_, true)) forget(beside_, 1);
+  if (codes() && !coder_->flushes() && !std::exchange(stays_, true)) forgotten_.add(beside_);
 }
 
 bool ErrorFeedback::owes(ConstValues learned) const {
@@ -55,10 +55,6 @@ bool ErrorFeedback::owes(ConstValues learned) const {
   if (!local()) return !std::all_of(beside_.begin(), beside_.end(), is_zero);
   const auto p = std::get<std::span<const float>>(learned);
   return !std::all_of(p.begin(), p.end(), is_zero);
-}
-
-void ErrorFeedback::forget(std::span<const float> what, double share) {
-  forgotten_ += share * share * squared_norm(what);
 }
 
 void ErrorFeedback::rest_after_contribution(Values out) const {
@@ -70,7 +66,7 @@ void ErrorFeedback::rest_after_contribution(Values out) const {
 void ErrorFeedback::move(Values rest) {
   if (!std::exchange(holds_left_out_, false)) return;
   const bool dropped = !local() && beside_.empty();
-  if (local() || dropped) forget(left_out_, dropped ? 1 : 1 - coder_->options().gamma);
+  if (local() || dropped) forgotten_.add(left_out_, dropped ? 1 : 1 - coder_->options().gamma);
   const auto r = std::get<std::span<float>>(rest);
   const auto gone = static_cast<float>(local() ? 1 - coder_->options().gamma : 1);
   for (size_t i = 0; i < count_; ++i) r[i] -= gone * left_out_[i];

@@ -11,6 +11,7 @@
 
 #include "hybridsync/decide/fragments.h"
 #include "hybridsync/sync/coder.h"
+#include "hybridsync/sync/forgotten.h"
 
 namespace hybridsync {
 
@@ -37,7 +38,7 @@ class ErrorFeedback {
   // The parameters move: takes out of what they hold beside contributions what they do not keep.
   void move(Values rest);
   // The squared norm of what was forgotten on purpose since the last call.
-  double take_forgotten() { return std::exchange(forgotten_, 0); }
+  double take_forgotten() { return forgotten_.take(); }
   // The residual where it is not in the parameters; empty: nothing is kept there.
   std::span<const float> beside() const { return beside_; }
   // Of bytes that were contributed: their numbers. Valid until the next call.
@@ -46,7 +47,6 @@ class ErrorFeedback {
  private:
   bool local() const { return coder_->residual() == Residual::local; }
   Bytes encode_last(std::span<const float> learned, float beta);
-  void forget(std::span<const float> what, double share);
   std::optional<Bytes> encode_local(std::span<const float> learned, bool last);
   std::optional<Bytes> encode_beside(std::span<float> learned, bool last);
 
@@ -56,7 +56,7 @@ class ErrorFeedback {
   std::vector<float> beside_;    // the residual, where it is not in the parameters
   std::vector<float> left_out_;  // what the parameters still hold of it
   bool holds_left_out_ = false;
-  double forgotten_ = 0;
+  Forgotten forgotten_;
   bool stays_ = false;  // beside_, for good
   std::vector<std::byte> scratch_;
 };

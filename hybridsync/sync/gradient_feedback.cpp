@@ -30,7 +30,7 @@ std::span<const float> GradientFeedback::advance(std::span<const float> g) {
 
 Bytes GradientFeedback::encode(std::span<const float> g) {
   const double beta = coder_->options().error_feedback;
-  if (beta < 1) forgotten_ += (1 - beta) * (1 - beta) * squared_norm(std::span<const float>(v_));
+  forgotten_.add(v_, 1 - beta);
   auto code = coder_->encode(advance(g), static_cast<float>(beta), v_);
   if (!code) {
     clear();
@@ -71,7 +71,7 @@ void GradientFeedback::clear() {
 }
 
 void GradientFeedback::end() {
-  if (!std::exchange(ended_, true)) forgotten_ += squared_norm(std::span<const float>(v_));
+  if (!std::exchange(ended_, true)) forgotten_.add(v_);
 }
 
 }  // namespace hybridsync

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "hybridsync/sync/coder.h"
+#include "hybridsync/sync/forgotten.h"
 #include "hybridsync/sync/sender_momentum.h"
 
 namespace hybridsync {
@@ -42,7 +43,7 @@ class GradientFeedback {
   // would throw the parameters far off.
   void end();
   // The squared norm of what was forgotten on purpose since the last call.
-  double take_forgotten() { return std::exchange(forgotten_, 0); }
+  double take_forgotten() { return forgotten_.take(); }
 
   std::span<const float> momentum() const { return u_; }  // empty without any
   std::span<const float> residual() const { return v_; }
@@ -60,7 +61,7 @@ class GradientFeedback {
   std::vector<float> scratch_;
   bool overflowed_ = false;
   bool ended_ = false;
-  double forgotten_ = 0;
+  Forgotten forgotten_;
 };
 
 }  // namespace hybridsync
