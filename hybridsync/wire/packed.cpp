@@ -27,12 +27,6 @@ PackedWriter& PackedWriter::f64(double value) {
   return u64(reversed(std::bit_cast<uint64_t>(value)));
 }
 
-PackedWriter& PackedWriter::text(std::string_view value) {
-  u64(value.size());
-  bytes_.raw(std::as_bytes(std::span(value)));
-  return *this;
-}
-
 uint64_t PackedReader::u64() {
   uint64_t value = 0;
   for (int shift = 0; shift < 64; shift += kBits) {
@@ -53,16 +47,5 @@ uint32_t PackedReader::u32() {
 }
 
 double PackedReader::f64() { return std::bit_cast<double>(reversed(u64())); }
-
-std::string PackedReader::text() {
-  const uint64_t length = u64();
-  if (length > bytes_.left()) {
-    ok_ = false;
-    return {};
-  }
-  std::string value(length, '\0');
-  for (char& c : value) c = static_cast<char>(bytes_.u8());
-  return value;
-}
 
 }  // namespace hybridsync

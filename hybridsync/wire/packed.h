@@ -1,5 +1,5 @@
-// The same typed fields as bytes.h writes, in few bytes where they hold little: what small messages
-// between nodes are made of. A number takes a byte for each 7 bits up to its highest (LEB128), a
+// Numbers as typed fields, in few bytes where they hold little: what messages between nodes have in
+// front of their bodies. A number takes a byte for each 7 bits up to its highest (LEB128), a
 // double those of its bits in reverse order of bytes, so that 64.0 takes three.
 #pragma once
 
@@ -7,16 +7,12 @@
 
 namespace hybridsync {
 
-inline constexpr size_t kMostPackedBytes = 10;  // of one number
-
 class PackedWriter {
  public:
   PackedWriter& u8(uint8_t value);
   PackedWriter& u32(uint32_t value) { return u64(value); }
   PackedWriter& u64(uint64_t value);
   PackedWriter& f64(double value);
-  // With its length in front.
-  PackedWriter& text(std::string_view value);
 
   ByteSpan view() const { return bytes_.view(); }
 
@@ -33,7 +29,6 @@ class PackedReader {
   uint32_t u32();
   uint64_t u64();
   double f64();
-  std::string text();
 
   bool ok() const { return ok_ && bytes_.ok(); }
   bool done() const { return ok_ && bytes_.done(); }

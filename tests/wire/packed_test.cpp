@@ -10,6 +10,8 @@
 namespace hybridsync {
 namespace {
 
+constexpr size_t kMostPackedBytes = 10;  // of one number
+
 size_t bytes_of(uint64_t value) {
   PackedWriter writer;
   writer.u64(value);
@@ -37,31 +39,31 @@ TEST(Packed, DoublesKeepTheirBits) {
     PackedReader reader(writer.view());
     EXPECT_EQ(std::bit_cast<uint64_t>(reader.f64()), std::bit_cast<uint64_t>(value));
     EXPECT_TRUE(reader.done());
-    if (value == 64) EXPECT_EQ(writer.view().size(), 3u);
+    if (value == 64) {
+      EXPECT_EQ(writer.view().size(), 3u);
+    }
   }
 }
 
 TEST(Packed, EveryKindOfField) {
   PackedWriter writer;
-  writer.u8(200).u32(1u << 31).u64(7).f64(-2.25).text("").text("words");
+  writer.u8(200).u32(1u << 31).u64(7).f64(-2.25);
   PackedReader reader(writer.view());
   EXPECT_EQ(reader.u8(), 200);
   EXPECT_EQ(reader.u32(), 1u << 31);
   EXPECT_EQ(reader.u64(), 7u);
   EXPECT_EQ(reader.f64(), -2.25);
-  EXPECT_EQ(reader.text(), "");
-  EXPECT_EQ(reader.text(), "words");
   EXPECT_TRUE(reader.done());
 }
 
 TEST(Packed, WhatIsNotThereReadsAsNothing) {
   PackedWriter writer;
-  writer.u64(1u << 20).text("words");
+  writer.u64(1u << 20).f64(0.1);
   for (size_t length = 0; length < writer.view().size(); ++length) {
     PackedReader reader(writer.view().first(length));
     const uint64_t number = reader.u64();
     EXPECT_EQ(number, length < 3 ? 0 : 1u << 20);
-    EXPECT_EQ(reader.text(), "");
+    EXPECT_EQ(reader.f64(), 0);
     EXPECT_FALSE(reader.ok()) << length;
     EXPECT_EQ(reader.u64(), 0u);
   }
@@ -92,21 +94,12 @@ TEST(Packed, AnyBytesAreReadWithinTheirEnd) {
     Bytes bytes(random() % 24);
     for (std::byte& b : bytes) b = static_cast<std::byte>(random());
     PackedReader reader(bytes);
-    for (int i = 0; i < 30 && reader.ok(); ++i) {
-      switch (random() % 4) {
-        case 0:
-          reader.u32();
-          break;
-        case 1:
-          reader.u64();
-          break;
-        case 2:
-          reader.f64();
-          break;
-        default:
-          EXPECT_LE(reader.text().size(), bytes.size());
-      }
+    size_t shortest = 0;  // that what was read could be written in
+    while (reader.ok() && !reader.done()) {
+      const uint64_t number = reader.u64();
+      if (reader.ok()) shortest += bytes_of(number);
     }
+    EXPECT_LE(shortest, bytes.size()) << "it made up bytes";
   }
 }
 
