@@ -367,8 +367,7 @@ Section outer_optimizer() {
           Scope::outer_tier,
           "The outer optimizer of `periodic` and `delayed`, applied to the averaged deltas: "
           "`outer = { lr = 0.7, momentum = 0.9, nesterov = true }`. As it stands by default it is "
-          "plain "
-          "averaging.",
+          "plain averaging.",
           {
               key("lr", &T::lr, number_or_auto({}, kAutoLr),
                   "outer learning rate; `auto`: the owner of a round finds it, from "

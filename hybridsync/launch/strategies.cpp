@@ -1,7 +1,5 @@
 #include "hybridsync/launch/strategies.h"
 
-#include <algorithm>
-
 #include "hybridsync/config/keys.h"
 #include "hybridsync/config/presets.h"
 #include "hybridsync/decide/codec_cost.h"
@@ -11,18 +9,17 @@ namespace hybridsync {
 namespace {
 
 constexpr const char* kWords =
-    "N parameters, M nodes with weights w_i (samples); anchor a: what all nodes agree on; d_i = a "
-    "- "
-    "theta_i: what node i learned since; g_i: its gradient; C: the code, e: what it left out "
+    "N parameters, M nodes with weights w_i (samples); anchor a: what all nodes agree on; d_i = "
+    "a - theta_i: what node i learned since; g_i: its gradient; C: the code, e: what it left out "
     "before";
 
-struct Plain {
-  const char* name;
-  Strategy strategy;
-};
-constexpr Plain kPlain[] = {{"every_step", Strategy::every_step},
-                            {"periodic", Strategy::periodic},
-                            {"delayed", Strategy::delayed}};
+// What a configuration calls the value that the tier has.
+std::string word(const char* key, const TierConfig& tier) {
+  Config config;
+  config.tiers = {tier, tier};
+  const std::string quoted = find_key(key)->print(config, 1);
+  return quoted.substr(1, quoted.size() - 2);
+}
 
 std::string number(double value) {
   std::string text = fixed(value, 4);
@@ -42,7 +39,7 @@ std::string when(const TierConfig& t) {
 }
 
 std::string code(const TierConfig& t) {
-  if (t.codec.kind != CodecKind::top_k) return coded(t) ? "a code of numbers" : "fp32";
+  if (t.codec.kind != CodecKind::top_k) return word("tier.codec", t);
   return "the largest " + number(100 * t.codec.density) + " %, " +
          (t.codec.value_bits == 1 ? "signs" : std::to_string(t.codec.value_bits) + " bits");
 }
@@ -103,7 +100,6 @@ StrategyEntry entry_of(const std::string& name, const std::string& source, const
   const CodecCost cost = codec_cost(tier.codec);
   return {.name = name,
           .source = source,
-          .tier = tier,
           .when = when(tier),
           .what = gradients(tier) ? "gradient" : "delta",
           .code = code(tier),
@@ -128,10 +124,10 @@ std::string less(const StrategyEntry& e) {
 
 std::vector<StrategyEntry> strategies() {
   std::vector<StrategyEntry> all;
-  for (const Plain& plain : kPlain) {
+  for (const Strategy plain : {Strategy::every_step, Strategy::periodic, Strategy::delayed}) {
     TierConfig tier = default_tier(1);
-    tier.strategy = plain.strategy;
-    all.push_back(entry_of(plain.name, "", tier));
+    tier.strategy = plain;
+    all.push_back(entry_of(word("tier.strategy", tier), "", tier));
   }
   for (const Preset& preset : presets()) {
     TierConfig tier = default_tier(1);

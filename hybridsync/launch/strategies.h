@@ -14,7 +14,6 @@ namespace hybridsync {
 struct StrategyEntry {
   std::string name;
   std::string source;   // the paper; empty: the plain strategy
-  TierConfig tier;      // its keys, where nothing else is set
   std::string when;     // "every 4 steps"
   std::string what;     // "gradient", "delta"
   std::string code;     // "fp32", "top_k, density 0.0156, 2 bits"

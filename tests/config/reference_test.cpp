@@ -4,33 +4,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <regex>
 #include <set>
-#include <sstream>
 
 #include "hybridsync/config/load.h"
+#include "tests/generated_document.h"
 
 namespace hybridsync {
 namespace {
 
-std::string document() {
-  std::ifstream file(HYBRIDSYNC_SOURCE_DIR "/docs/reference/configuration.md");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+constexpr const char* kName = "configuration.md";
 
-TEST(Reference, DocumentIsTheGeneratedText) {
-  if (document() == reference_markdown()) return;
-  const std::string made = testing::TempDir() + "configuration.md";
-  std::ofstream(made) << reference_markdown();
-  FAIL() << "docs/reference/configuration.md is not what the keys say; look at " << made
-         << " and copy it there";
-}
+TEST(Reference, DocumentIsTheGeneratedText) { expect_generated(kName, reference_markdown()); }
 
 TEST(Reference, DocumentAndKnownKeysHoldTheSameKeys) {
-  const std::string text = document();
+  const std::string text = document(kName);
   const std::regex row("\n\\| `([a-z_.]+)` \\|");
   std::set<std::string> documented;
   for (std::sregex_iterator it(text.begin(), text.end(), row), end; it != end; ++it) {
@@ -66,7 +54,7 @@ TEST(Reference, EveryMemberHasAKey) {
 }
 
 TEST(Reference, ExampleInTheDocumentIsValid) {
-  const std::string text = document();
+  const std::string text = document(kName);
   const std::string open = "```toml\n";
   const size_t begin = text.find(open) + open.size();
   const Config config = parse(text.substr(begin, text.find("```", begin) - begin), "example");

@@ -3,11 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "hybridsync/config/presets.h"
+#include "tests/generated_document.h"
 
 namespace hybridsync {
 namespace {
@@ -61,14 +60,7 @@ TEST(Strategies, TextNamesAllOfThem) {
 }
 
 TEST(Strategies, DocumentIsTheGeneratedText) {
-  std::ifstream file(STRATEGIES_DOCUMENT);
-  std::stringstream document;
-  document << file.rdbuf();
-  if (document.str() == strategies_markdown()) return;
-  const std::string made = testing::TempDir() + "strategies.md";
-  std::ofstream(made) << strategies_markdown();
-  FAIL() << "docs/reference/strategies.md is not what the keys say; look at " << made
-         << " and copy it there";
+  expect_generated("strategies.md", strategies_markdown());
 }
 
 }  // namespace
